@@ -40,13 +40,13 @@
 namespace tenure::server {
 namespace {
 
-/// How long a stop may wait for another member to take over.
-constexpr std::chrono::milliseconds hand_over_max{1000};
+/// Maximum time a stop waits for the leadership transfer.
+constexpr std::chrono::milliseconds leadership_transfer_timeout{1000};
 
-/// Why it cannot start, and with which code it leaves.
+/// Reason and exit code of a failed start.
 struct Failure {
   ExitCode code = ExitCode::internal;
-  std::string why{};
+  std::string detail{};
 };
 template <class T>
 using Started = std::expected<T, Failure>;
@@ -63,7 +63,7 @@ void report(log::Level level, std::string_view event, log::Fields fields) {
   log::flush();
 }
 
-/// Null: there are no users.
+/// Authorizer of the configuration; null: no users.
 Started<std::unique_ptr<auth::Authorizer>> open_authorizer(const Config& config) {
   if (config.auth.file.empty()) {
     return nullptr;
@@ -95,7 +95,7 @@ Started<std::unique_ptr<peers::PeerTransport>> make_transport(const Config& conf
     return nullptr;
   }
   for (const auto& warning : warnings_about(config)) {
-    log::warning("configuration", {{"what", warning}});
+    log::warning("configuration_warning", {{"warning", warning}});
   }
   auto transport = peers::prepare_transport(config, report);
   if (!transport) {
@@ -115,16 +115,17 @@ Started<std::unique_ptr<raft::Node>> open_node(const Config& config) {
   if (config.has_peers() && config.node.cluster_id == 0 &&
       why.find("belongs to cluster") != std::string::npos) {
     why +=
-        ", which comes of cluster.members and cluster.name. A single node becomes a cluster by "
-        "`tenured seed`; if the list was changed on purpose, set node.cluster_id";
+        "; the id is derived from cluster.members and cluster.name. Use `tenured seed` to turn a "
+        "single node into a cluster; if the list was changed on purpose, set node.cluster_id";
   }
-  // The same program would refuse the folder again: not to be restarted.
+  // The same program would fail again, so the service manager must not restart it.
   const bool is_too_new = node.error() == Errc::unsupported;
   return std::unexpected(Failure{is_too_new ? ExitCode::configuration : ExitCode::disk, why});
 }
 
-/// A member of a cluster that was started as if it were alone would wait for the others for ever.
-Started<void> check_company(raft::Node& node, const Config& config) {
+/// Fails the start of a cluster member without its peer configuration: it would wait for the other
+/// members forever.
+Started<void> check_cluster_config(raft::Node& node, const Config& config) {
   std::promise<std::size_t> count;
   node.peek([&](Result<View> view) { count.set_value(view ? view->members.size() : 0); });
   const auto members = count.get_future().get();
@@ -132,18 +133,20 @@ Started<void> check_company(raft::Node& node, const Config& config) {
     return {};
   }
   return std::unexpected(Failure{ExitCode::configuration,
-                                 "the folder " + config.node.data_dir.string() +
-                                     " is of a member of a cluster of " + std::to_string(members) +
-                                     ": start it with its cluster.members, or cluster.join"});
+                                 "the directory " + config.node.data_dir.string() +
+                                     " belongs to a member of a cluster of " +
+                                     std::to_string(members) +
+                                     ": start it with cluster.members or cluster.join"});
 }
 
-/// Everything that runs. Stops in the reverse order.
+/// Owns all components of the daemon. They stop in reverse order of their start.
 class Daemon {
  public:
   [[nodiscard]] static Started<std::unique_ptr<Daemon>> start(const Config& config);
-  /// Refuses new calls, answers those who wait, takes a snapshot.
+  /// Transfers leadership, rejects new calls, completes waiting calls and takes a snapshot.
   void stop();
-  /// SIGHUP: reads users and certificates again. False: there are none, and the terminal is gone.
+  /// Handles SIGHUP: reloads users and certificates. False: neither is configured and the terminal
+  /// was closed, so the daemon stops.
   [[nodiscard]] bool reload();
 
  private:
@@ -154,23 +157,23 @@ class Daemon {
     }
   }
   void connect(std::unique_ptr<peers::PeerTransport> transport);
-  /// Lets reload_files() renew the certificates that are in use. REQUIRES: the ports serve.
+  /// Registers the certificates with reload_files(). REQUIRES: the ports are open.
   void watch_certificates(const Config& config);
-  /// Puts new certificates for clients into use.
+  /// Prepares new client-facing certificates.
   [[nodiscard]] Result<Certificates::Install> prepare_client_tls(const Config& config);
-  /// Users and certificates; the number of users. A file that is wrong changes nothing.
+  /// Reloads users and certificates; returns the number of users. An invalid file changes nothing.
   [[nodiscard]] Result<std::size_t> reload_files();
   [[nodiscard]] Started<void> prepare_http(const Config& config,
                                            std::optional<net::ServerTlsFiles> tls);
   [[nodiscard]] Started<void> listen(const Config& config);
-  /// If it leads: to another member, before the clients are sent away, so that they go on there at
+  /// Transfers leadership before clients are redirected, so that they continue at the new leader at
   /// once.
-  void hand_over();
+  void transfer_leadership();
 
   std::unique_ptr<auth::Authorizer> authorizer_;
   std::unique_ptr<raft::Node> node_;
   ServiceNotifier notifier_;
-  peers::PeerTransport* peers_ = nullptr;  ///< The node's; null: it is alone.
+  peers::PeerTransport* peers_ = nullptr;  ///< Transport, owned by the node; null: single node.
   Metrics metrics_{version()};
   Certificates certificates_{[this](std::string_view kind, std::chrono::sys_seconds when) {
     metrics_.certificate_expires(kind, when);
@@ -220,7 +223,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
     return std::unexpected(std::move(prepared).error());
   }
   daemon->node_->start();
-  auto started = check_company(*daemon->node_, config);
+  auto started = check_cluster_config(*daemon->node_, config);
   if (started) {
     started = daemon->listen(config);
   }
@@ -314,14 +317,14 @@ Result<std::size_t> Daemon::reload_files() {
 
 bool Daemon::reload() {
   if (authorizer_ || !certificates_.is_empty()) {
-    (void)reload_files();  // The log has the result.
+    (void)reload_files();  // reload_files() logs the result.
     return true;
   }
   if (isatty(STDERR_FILENO) == 1) {
     return false;
   }
   log::info("nothing_to_reload",
-            {{"what", "there are neither users nor certificates here: --auth-file, --tls-cert"}});
+            {{"missing", "auth.file, tls.cert"}});
   return true;
 }
 
@@ -329,7 +332,7 @@ void Daemon::connect(std::unique_ptr<peers::PeerTransport> transport) {
   if (!transport) {
     return;
   }
-  // Both are asked on the thread of the store, and the node keeps the transport.
+  // Both callbacks run on the store's thread, and the node owns the transport.
   peers_ = transport.get();
   metrics_.ask_peers([peers = peers_] { return peers->counts(); });
   peers_->on_handshake_limit([this] { metrics_.limit_rejected("peer_tls_handshakes"); });
@@ -364,16 +367,16 @@ Started<void> Daemon::listen(const Config& config) {
   return {};
 }
 
-void Daemon::hand_over() {
+void Daemon::transfer_leadership() {
   const auto done = std::make_shared<std::promise<void>>();
   auto is_done = done->get_future();
   node_->transfer_leadership(0, [done](const Result<void>&) { done->set_value(); });
-  is_done.wait_for(hand_over_max);
+  is_done.wait_for(leadership_transfer_timeout);
 }
 
 void Daemon::stop() {
   notifier_.stopping();
-  hand_over();
+  transfer_leadership();
   rpc_->stop();
   if (http_) {
     http_->stop();
@@ -381,8 +384,7 @@ void Daemon::stop() {
   node_->stop();
 }
 
-/// Which signals end the daemon, or make it read its files again. Blocked in every thread and
-/// waited for in one.
+/// Signals that stop or reload the daemon. Blocked in all threads and received by sigwait().
 sigset_t stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -399,7 +401,7 @@ int run(const Config& config) {
   log::start({.level = config.log.level, .format = config.log.format});
   auto daemon = Daemon::start(config);
   if (!daemon) {
-    log::error("cannot_start", {{"why", daemon.error().why}});
+    log::error("cannot_start", {{"error", daemon.error().detail}});
     log::stop();
     return static_cast<int>(daemon.error().code);
   }
@@ -415,14 +417,15 @@ int run(const Config& config) {
   return static_cast<int>(ExitCode::stopped);
 }
 
-/// `tenured token`. The secret alone goes to stdout, so that it can go into a file unseen.
+/// Implements `tenured token`. Only the token goes to stdout, so that it can be redirected to a
+/// file.
 int run_token() {
   const auto token = auth::make_token();
   std::printf("%s\n", token.c_str());
   std::fflush(stdout);
   std::fprintf(stderr,
-               "The token went to stdout and is kept nowhere: give it to its user. In the file of "
-               "users (--auth-file), under [users.NAME], stands:\n"
+               "The token was written to stdout and is not stored: give it to its user. Add its "
+               "digest to the users file (--auth-file), under [users.NAME]:\n"
                "tokens = [\"%s\"]\n",
                auth::print(auth::digest_of(token)).c_str());
   return static_cast<int>(ExitCode::stopped);
@@ -431,8 +434,8 @@ int run_token() {
 }  // namespace
 }  // namespace tenure::server
 
-// jemalloc looks here before main(). What a snapshot or the log behind it took goes back to the
-// system within a second, also when nothing happens; by itself it would keep it for ten, or longer.
+// jemalloc reads this before main(). Memory of a snapshot or of the log before it is returned to
+// the system within a second; the default is ten seconds, and longer without activity.
 extern "C" {
 // NOLINTNEXTLINE(readability-identifier-naming,cppcoreguidelines-avoid-non-const-global-variables)
 extern const char* malloc_conf;

@@ -130,7 +130,7 @@ class HttpSecret(InFolder):
         daemon.spawn()
         line = daemon.wait_for_event("cannot_start")
 
-        self.assertIn("0600", line["why"])
+        self.assertIn("0600", line["error"])
         self.assertNotEqual(daemon.reap(), 0)
 
     def test_none_is_made_where_nothing_needs_it(self):

@@ -94,7 +94,7 @@ class Auth(unittest.TestCase):
 
         self.write(user("ann", "t", {"b/": "everything"}))
         daemon.process.send_signal(signal.SIGHUP)
-        self.assertIn("users.toml:3:", daemon.wait_for_event("auth_reload_failed")["why"])
+        self.assertIn("users.toml:3:", daemon.wait_for_event("auth_reload_failed")["error"])
         self.assertTrue(ann.lock("b/2", lease).acquired)
         self.assertEqual(daemon.stop(), 0)
 
@@ -127,10 +127,10 @@ class Auth(unittest.TestCase):
         self.assertEqual(daemon.post(f"/v1/leases/{foreign}:revoke", "secret")[0], 410)
 
         told = [daemon.wait_for_event("denied") for _ in range(4)]
-        self.assertEqual([(line["who"], line["verb"], line["name"]) for line in told],
+        self.assertEqual([(line["principal"], line["verb"], line["name"]) for line in told],
                          [("ann", "read", "b"), ("ann", "admin", "a/x"), ("ann", "lock", "b"),
                           ("ann", "lease", foreign)])
-        self.assertEqual(told[0]["from"], "127.0.0.1")
+        self.assertEqual(told[0]["address"], "127.0.0.1")
         metrics = daemon.get("/metrics", "root")[1]
         for verb, times in (("read", 4), ("admin", 1), ("lock", 1), ("lease", 1)):
             self.assertIn(f'tenure_denied_total{{verb="{verb}"}} {times}', metrics)
@@ -146,9 +146,9 @@ class Auth(unittest.TestCase):
             self.code_of(nobody.lease)
 
         told = daemon.wait_for_event("denied")
-        self.assertEqual((told["who"], told["verb"], told["name"]), ("ann", "lock", "b/secret"))
+        self.assertEqual((told["principal"], told["verb"], told["name"]), ("ann", "lock", "b/secret"))
         stranger = daemon.wait_for_event("denied")
-        self.assertEqual((stranger["who"], stranger["verb"]), ("127.0.0.1", "identify"))
+        self.assertEqual((stranger["principal"], stranger["verb"]), ("127.0.0.1", "identify"))
         metrics = daemon.get("/metrics", "o")[1]
         self.assertIn('tenure_denied_total{verb="lock"} 5', metrics)
         self.assertIn('tenure_denied_total{verb="identify"} 5', metrics)

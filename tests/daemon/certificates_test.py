@@ -99,7 +99,7 @@ class Certificates(unittest.TestCase):
         # The certificate of one and the key of the other.
         shutil.copy(self.new.path("server.pem"), self.folder / "tls.pem")
         daemon.process.send_signal(signal.SIGHUP)
-        self.assertIn("tls.key", daemon.wait_for_event("certificate_reload_failed")["why"])
+        self.assertIn("tls.key", daemon.wait_for_event("certificate_reload_failed")["error"])
 
         self.assertEqual(shown(daemon.grpc_address), certificate_of(self.old))
         self.assertEqual(shown(daemon.http_address), certificate_of(self.old))

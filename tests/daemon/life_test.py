@@ -27,7 +27,7 @@ class Folder(unittest.TestCase):
         """(exit code, why) of one that does not start."""
         daemon = Daemon(folder or self.folder, *flags)
         daemon.spawn()
-        why = daemon.wait_for_event("cannot_start")["why"]
+        why = daemon.wait_for_event("cannot_start")["error"]
         return daemon.reap(), why
 
 

@@ -133,7 +133,7 @@ TEST(EtcdErrors, transient_errors_are_retried_elsewhere_and_permanent_ones_are_r
   EXPECT_EQ(judged(invalid_argument, "etcdserver: user name is empty").error,
             Errc::permission_denied);
   EXPECT_EQ(judged(unimplemented, "unknown method").error, Errc::unsupported);
-  EXPECT_EQ(judged(internal, "a message that cannot be read").recovery, Recovery::none);
+  EXPECT_EQ(judged(internal, "unreadable message").recovery, Recovery::none);
 }
 
 }  // namespace

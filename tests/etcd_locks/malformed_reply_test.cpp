@@ -100,7 +100,7 @@ TEST(EtcdMalformedReply, a_lease_shorter_than_requested_is_rejected) {
   });
   const auto client = connect(fake.start()).value();
 
-  expect(client.mutex("a", {.ttl = 10s}).lock().error(), Errc::unavailable, "makes no sense");
+  expect(client.mutex("a", {.ttl = 10s}).lock().error(), Errc::unavailable, "malformed reply");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(EtcdRejection, locks_work_with_tls_user_and_password) {
 }
 
 TEST_F(EtcdRejection, missing_and_wrong_passwords_are_rejected_by_connect) {
-  expect(open("").error(), Errc::permission_denied, "etcd://user:password@host says who we are");
+  expect(open("").error(), Errc::permission_denied, "use etcd://user:password@host");
   expect(open("ann:secret2@").error(), Errc::permission_denied, "user or password is wrong");
   expect(open("eve:secret2@").error(), Errc::permission_denied, "user or password is wrong");
 }
@@ -95,7 +95,7 @@ TEST_F(EtcdRejection, another_ca_and_plaintext_are_reported) {
   expect(connect("etcds://" + at + "?tls_ca=" + other.file().string()).error(),
          Errc::permission_denied, "is tls_ca the authority that signed it?");
   expect(connect("etcd://" + at, {.request_timeout = 2s}).error(), Errc::unavailable,
-         "if it wants TLS, it is etcds://");
+         "if it requires TLS, use etcds://");
   // Its plain port closes without a word.
   expect(connect("etcds://" + server->address(), {.request_timeout = 2s}).error(),
          Errc::unavailable, "the connection is lost");
@@ -103,7 +103,7 @@ TEST_F(EtcdRejection, another_ca_and_plaintext_are_reported) {
 
 TEST_F(EtcdRejection, invalid_urls_are_rejected_with_the_position) {
   expect(connect("etcd://ann@localhost").error(), Errc::invalid_argument,
-         "at 7: a user of etcd has a password");
+         "at 7: etcd requires user and password");
   expect(connect("etcd://localhost?colour=red").error(), Errc::invalid_argument,
          "at 17: unknown option \"colour\"");
   expect(connect("etcd://localhost/" + std::string(300, 'x')).error(), Errc::invalid_argument,

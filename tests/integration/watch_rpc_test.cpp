@@ -269,7 +269,7 @@ TEST_F(WatchRpc, wrong_wishes_are_rejected_by_name_and_the_stream_goes_on) {
   auto taken = watch("a");
   taken.set_watch_id(3);
 
-  EXPECT_NE(watcher.create(watch("")).detail().find("which key"), std::string::npos);
+  EXPECT_NE(watcher.create(watch("")).detail().find("key is required"), std::string::npos);
   EXPECT_NE(watcher.create(unknown).detail().find("event type"), std::string::npos);
   EXPECT_TRUE(watcher.create(taken).created());
   const auto twice = watcher.create(taken);

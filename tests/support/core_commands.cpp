@@ -341,7 +341,7 @@ void compare(const World& world, const std::vector<Draw>& draws) {
     RC_ASSERT(applied.notices == expected.notices);
     RC_ASSERT((applied.losses == expected.losses));
     RC_ASSERT(reference.differs_from(machine.state()) == "");
-    RC_ASSERT(reference.stuck() == std::set<LeaseId>{});
+    RC_ASSERT(reference.deadlocked() == std::set<LeaseId>{});
     RC_ASSERT(applied.revision == machine.state().revision);
     RC_ASSERT(applied.visits <= visits_max(machine.state(), applied));
     RC_ASSERT(applied.search_visits <= search_visits_max(machine.state(), applied));

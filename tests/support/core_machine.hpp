@@ -61,7 +61,7 @@ class CoreTest : public ::testing::Test {
     return apply(Acquire{.lease = lease,
                          .request = fresh(),
                          .items = std::move(items),
-                         .self_conflict = again,
+                         .self_conflict = self_conflict,
                          .owner = "owner " + std::to_string(lease.get())})
         .outcome;
   }
@@ -105,7 +105,7 @@ class CoreTest : public ::testing::Test {
     return holders_of(resource(std::move(name)));
   }
   /// The leases that were granted something they waited for, in order.
-  std::vector<LeaseId> let_in() const {
+  std::vector<LeaseId> granted_waiters() const {
     std::vector<LeaseId> leases;
     for (const auto& notice : applied.notices) {
       if (std::holds_alternative<Granted>(notice.end)) {

@@ -25,14 +25,14 @@ Reference::Expected Reference::step(const Command& command, const Stamp& stamp,
                                     const Applied& actual) {
   notices_.clear();
   losses_.clear();
-  told_deadlocks_.clear();
-  told_cycle_.clear();
+  reported_deadlocks_.clear();
+  reported_cycle_.clear();
   if (const auto* refusal = std::get_if<Refused>(&actual.outcome)) {
-    told_cycle_ = refusal->cycle;
+    reported_cycle_ = refusal->cycle;
   }
   for (const auto& notice : actual.notices) {
     if (std::holds_alternative<Refused>(notice.end)) {
-      told_deadlocks_.push_back(notice);
+      reported_deadlocks_.push_back(notice);
     }
   }
   now_ = std::max(now_, stamp.time);
@@ -132,9 +132,9 @@ Outcome Reference::join_queue(const Wait& wanted) {
   }
   waits_.push_back(wanted);
   auto& answer = leases_.at(wanted.lease).answers[wanted.request];
-  if (stuck().contains(wanted.lease)) {
-    RC_ASSERT(is_no_cycle(told_cycle_) == "");
-    RC_ASSERT(told_cycle_.front().lease == wanted.lease);
+  if (deadlocked().contains(wanted.lease)) {
+    RC_ASSERT(is_no_cycle(reported_cycle_) == "");
+    RC_ASSERT(reported_cycle_.front().lease == wanted.lease);
     waits_.pop_back();
     answer = refused(Errc::deadlock);
     return refused(Errc::deadlock);

@@ -33,9 +33,8 @@ namespace tenure::core::model {
 /// Of the hold that a grant of the wait makes.
 [[nodiscard]] std::size_t bytes_of_hold(const Wait& wait);
 
-/// The lock service once more, as plainly as it can be said: lists, looked through from end to end,
-/// and no index. Of the limits it knows the quota of bytes only. It keeps no events, and remembers
-/// all answers.
+/// Reference model of the lock service: lists with linear scans and no index. Enforces no limit but
+/// the quota of bytes, keeps no events, and remembers all answers.
 class Reference {
  public:
   explicit Reference(ClusterVersion version) : version_(version) {}
@@ -55,8 +54,8 @@ class Reference {
 
   /// Empty if everything that can be asked about the state is as here; else what is not.
   [[nodiscard]] std::string differs_from(const State& state) const;
-  /// Who could never go on, though all others gave back all they have.
-  [[nodiscard]] std::set<LeaseId> stuck() const;
+  /// Deadlocked leases: still blocked after all others released all they hold.
+  [[nodiscard]] std::set<LeaseId> deadlocked() const;
   /// Empty if these steps are a cycle of waits of such; else why not.
   [[nodiscard]] std::string is_no_cycle(const std::vector<CycleStep>& cycle) const;
 
@@ -144,8 +143,8 @@ class Reference {
   std::set<LeaseId> suspects_;
   std::vector<Notice> notices_;
   std::vector<Loss> losses_;
-  std::vector<CycleStep> told_cycle_;   ///< By the other one, to the caller of this step.
-  std::vector<Notice> told_deadlocks_;  ///< By the other one, in this step.
+  std::vector<CycleStep> reported_cycle_;   ///< By the other one, to the caller of this step.
+  std::vector<Notice> reported_deadlocks_;  ///< By the other one, in this step.
 };
 
 }  // namespace tenure::core::model

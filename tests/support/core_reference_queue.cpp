@@ -139,7 +139,7 @@ std::set<LeaseId> Reference::blockers(const Wait& wait, const Item& item,
   return own + others + permits->wanted > permits->capacity ? found : std::set<LeaseId>{};
 }
 
-std::set<LeaseId> Reference::stuck() const {
+std::set<LeaseId> Reference::deadlocked() const {
   std::set<LeaseId> left;
   for (const auto& wait : waits_) {
     left.insert(wait.lease);
@@ -152,13 +152,13 @@ std::set<LeaseId> Reference::stuck() const {
     });
   };
   while (std::erase_if(left, may_finish) > 0) {
-    // Who finishes gives back all it has, which may let others finish.
+    // A lease that finishes releases all it holds, which may let others finish.
   }
   return left;
 }
 
 std::string Reference::is_no_cycle(const std::vector<CycleStep>& cycle) const {
-  const auto among = stuck();
+  const auto among = deadlocked();
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const auto& next = cycle[(i + 1) % cycle.size()];
     const auto it = std::ranges::find_if(waits_, [&](const Wait& wait) {
@@ -229,16 +229,16 @@ void Reference::settle() {
 }
 
 void Reference::give_way(LeaseId lease) {
-  if (!stuck().contains(lease)) {
+  if (!deadlocked().contains(lease)) {
     return;
   }
-  RC_ASSERT(!told_deadlocks_.empty());
-  const auto told = told_deadlocks_.front();
-  told_deadlocks_.erase(told_deadlocks_.begin());
-  const auto& cycle = std::get<Refused>(told.end).cycle;
+  RC_ASSERT(!reported_deadlocks_.empty());
+  const auto reported = reported_deadlocks_.front();
+  reported_deadlocks_.erase(reported_deadlocks_.begin());
+  const auto& cycle = std::get<Refused>(reported.end).cycle;
   RC_ASSERT(is_no_cycle(cycle) == "");
-  RC_ASSERT(cycle.front().lease == told.lease);
-  RC_ASSERT(cycle.front().request == told.request);
+  RC_ASSERT(cycle.front().lease == reported.lease);
+  RC_ASSERT(cycle.front().request == reported.request);
   const auto ticket_of = [this](const CycleStep& member) {
     return std::get<Waiting>(leases_.at(member.lease).answers.at(member.request)).ticket;
   };
@@ -248,8 +248,8 @@ void Reference::give_way(LeaseId lease) {
   }
   touch(std::ranges::find(waits_, victim, &Wait::ticket)->items);
   drop_wait(victim);
-  leases_.at(told.lease).answers[told.request] = std::get<Refused>(told.end);
-  notices_.push_back(told);
+  leases_.at(reported.lease).answers[reported.request] = std::get<Refused>(reported.end);
+  notices_.push_back(reported);
   suspects_.insert(lease);
 }
 

@@ -14,7 +14,7 @@
 
 #include "support/wait_until.hpp"
 
-/// The vocabulary of the lock manager's tests.
+/// Constants, matchers and threads for the tests of the lock manager.
 namespace tenure::test {
 
 using enum LockMode;
@@ -58,7 +58,7 @@ template <class Value>
   return testing::AssertionSuccess();
 }
 
-/// True if a request answered that limit or bad argument.
+/// True if the request was refused with `code`: a limit or a bad argument.
 [[nodiscard]] inline testing::AssertionResult refused(const RequestResult& answer, Errc code) {
   if (answer.error() == nullptr) {
     return testing::AssertionFailure() << "no error instead of " << to_string(code);
@@ -66,8 +66,8 @@ template <class Value>
   return refused(Result<void>(std::unexpected(*answer.error())), code);
 }
 
-/// A wait that outlasts every test that works, and ends one that hangs.
-[[nodiscard]] inline WaitOptions patiently() {
+/// Options of a wait that outlasts every test that works, and ends one that hangs.
+[[nodiscard]] inline WaitOptions with_test_timeout() {
   return within(test_timeout);
 }
 
@@ -82,10 +82,10 @@ template <class Call>
                                                                      TxnId txn, Target target,
                                                                      LockMode mode) {
   return in_background(
-      [locks, txn, target, mode] { return locks.acquire(txn, target, mode, patiently()); });
+      [locks, txn, target, mode] { return locks.acquire(txn, target, mode, with_test_timeout()); });
 }
 
-/// Every wait there is, also several of one transaction.
+/// Number of all waits, also several of one transaction.
 [[nodiscard]] inline std::size_t wait_total(const LockManager& locks) {
   std::size_t total = 0;
   for (const LockView& lock : locks.snapshot().locks) {
@@ -117,10 +117,10 @@ template <class Call>
   return testing::AssertionSuccess();
 }
 
-/// `older` holds row A, `younger` row B; `younger` waits for A. Returns what `older` is told when
-/// it closes the cycle by asking for B.
+/// `older` holds row A, `younger` row B; `younger` waits for A. Returns the answer to `older`
+/// when it closes the cycle by requesting B.
 [[nodiscard]] inline RequestResult close_cycle(const LockManager& locks, TxnId older = t1,
-                                             TxnId younger = t2) {
+                                               TxnId younger = t2) {
   locks.try_acquire(older, row_a, exclusive).value();
   locks.try_acquire(younger, row_b, exclusive).value();
   EXPECT_TRUE(locks.request(younger, row_a, exclusive).is_waiting());

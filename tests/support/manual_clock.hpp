@@ -10,7 +10,7 @@
 
 namespace tenure::test {
 
-/// Time that passes when the test says so. Thread safe.
+/// Clock that a test advances. Thread safe.
 class ManualClock : public sys::Clock {
  public:
   [[nodiscard]] sys::BootTime now() const noexcept override {

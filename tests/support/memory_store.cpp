@@ -64,7 +64,7 @@ void MemoryStore::propose(core::Command command, Decision decided) {
 void MemoryStore::read(OnRead on_read) {
   on_loop([this, on_read = std::move(on_read)]() mutable {
     if (is_stopped_ || !log_.is_leader) {
-      on_read(fail(Errc::unavailable, "this member does not lead"));
+      on_read(fail(Errc::unavailable, "this member is not the leader"));
     } else if (doubtful_reads_ > 0) {
       --doubtful_reads_;
       on_read(fail(Errc::unavailable, "no majority confirmed in time that this member leads"));
@@ -101,7 +101,7 @@ void MemoryStore::change_members(server::MemberChange change,
 
 Result<void> MemoryStore::change(const server::MemberChange& change) {
   if (!log_.is_leader) {
-    return fail(Errc::unavailable, "this member does not lead");
+    return fail(Errc::unavailable, "this member is not the leader");
   }
   const auto find = [this](std::uint64_t id) {
     return std::ranges::find(members_, id, &server::MemberStatus::id);
@@ -259,7 +259,7 @@ void MemoryStore::on_loop_and_wait(std::move_only_function<void()> task) {
 
 void MemoryStore::take(Proposal proposal) {
   if (is_stopped_ || !log_.is_leader) {
-    proposal.decided(fail(Errc::unavailable, "this member does not lead"));
+    proposal.decided(fail(Errc::unavailable, "this member is not the leader"));
   } else if (!log_.has_space) {
     proposal.decided(fail(Errc::resource_exhausted, "the disk is full"));
   } else if (is_paused_) {

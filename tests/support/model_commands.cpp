@@ -59,8 +59,8 @@ bool is_among(std::span<const DeadlockReport> reports, const Deadlock& deadlock)
       reports, [&](const DeadlockReport& report) { return report.deadlock == deadlock; });
 }
 
-/// Did the manager resolve a cycle through `txn`? Letting somebody in who waits elsewhere too may
-/// close others.
+/// Whether the manager resolved a cycle through `txn`. A grant to a transaction that also waits
+/// elsewhere may close others.
 bool has_closed_one_of(std::span<const DeadlockReport> reports, TxnId txn) {
   return std::ranges::any_of(reports, [&](const DeadlockReport& report) {
     return std::ranges::count(report.deadlock.cycle, txn) > 0;
@@ -71,13 +71,13 @@ TxnId youngest_of(const std::vector<TxnId>& cycle) {
   return *std::ranges::max_element(cycle);
 }
 
-/// Is some member of the cycle held up by its place alone, whichever of its waits is looked at?
-bool could_be_let_in(const Reference& state, const std::vector<TxnId>& cycle) {
-  for (std::size_t place = 0; place < cycle.size(); ++place) {
-    const TxnId member = cycle[place];
-    const TxnId next = cycle[(place + 1) % cycle.size()];
+/// Whether some member of the cycle is blocked by the queue order alone, in each of its waits.
+bool could_be_granted_out_of_turn(const Reference& state, const std::vector<TxnId>& cycle) {
+  for (std::size_t position = 0; position < cycle.size(); ++position) {
+    const TxnId member = cycle[position];
+    const TxnId next = cycle[(position + 1) % cycle.size()];
     const bool firmly = std::ranges::any_of(state.waits(), [&](const Wait& wait) {
-      return wait.txn == member && !state.waits_by_place_only(wait) &&
+      return wait.txn == member && !state.is_blocked_by_queue_only(wait) &&
              (state.holders_against(wait).contains(next) ||
               state.waiters_against(wait).contains(next));
     });
@@ -184,8 +184,8 @@ void Comparison::run(const std::vector<Command>& commands) {
 }
 
 /// What a transaction does to a thing while a request of its own for the same keys is pending is
-/// documented for asking again, calling off, giving back, and counting what was granted already;
-/// the rest is left to the manager.
+/// documented for a repeated request, a cancellation, a release, and a count on a granted lock; the
+/// rest is left to the manager.
 bool Comparison::is_documented(const Command& command) const {
   const auto [verb, txn, thing, mode] = command;
   if (verb == Verb::cancel_wait || verb == Verb::release_all || verb == Verb::find_deadlock) {
@@ -198,7 +198,7 @@ bool Comparison::is_documented(const Command& command) const {
     return covers(reference_.mode_held(txn, thing).value(), mode);
   }
   const bool pending_near = std::ranges::any_of(world_.things, [&](const Thing& other) {
-    return meet(thing, other) && reference_.is_pending(txn, other);
+    return share_a_key(thing, other) && reference_.is_pending(txn, other);
   });
   return !pending_near || (verb == Verb::request && reference_.is_pending(txn, thing));
 }
@@ -234,7 +234,7 @@ void Comparison::step_try_acquire(const Command& command) {
 
   expect_equal(answer_of(answer), reference_.try_acquire(command.txn, command.thing, command.mode));
   if (answer && world_.detection == Detection::at_wait) {
-    // Who waits elsewhere may close a cycle by what it takes now.
+    // A transaction that waits elsewhere may close a cycle by what it acquires now.
     follow(Left::no_cycle, reports_before);
   }
 }
@@ -260,7 +260,7 @@ void Comparison::step_request(const Command& command) {
     RC_ASSERT(is_among(std::span(reports).subspan(reports_before), *acquisition.deadlock()));
     RC_ASSERT(reference_.is_victim(txn) == (acquisition.deadlock()->victim == txn));
     if (reference_.is_victim(txn)) {
-      reference_.tell(txn);
+      reference_.mark_notified(txn);
     }
   } else if (reference_.has_unclaimed(txn, thing)) {
     expect_equal(answer_of(acquisition), reference_.request(txn, thing, mode));
@@ -313,7 +313,7 @@ std::optional<Reference> Comparison::explain(const Reference& state,
     const Deadlock& deadlock = reports.front().deadlock;
     const bool lawful = is_cycle(edges, deadlock.cycle) &&
                         deadlock.victim == youngest_of(deadlock.cycle) &&
-                        !could_be_let_in(state, deadlock.cycle);
+                        !could_be_granted_out_of_turn(state, deadlock.cycle);
     if (lawful) {
       Reference next = state;
       next.make_victim(deadlock.victim);
@@ -324,9 +324,9 @@ std::optional<Reference> Comparison::explain(const Reference& state,
   }
   for (const Wait& wait : state.waits()) {
     const bool gone = !waiters.contains({tenure::to_string(target_of(wait.thing)), wait.txn});
-    if (gone && state.waits_by_place_only(wait) && is_on_cycle(edges, wait.txn)) {
+    if (gone && state.is_blocked_by_queue_only(wait) && is_on_cycle(edges, wait.txn)) {
       Reference next = state;
-      next.let_in(wait);
+      next.grant(wait);
       if (auto explained = explain(next, reports, left, waiters)) {
         return explained;
       }
@@ -384,8 +384,8 @@ void Comparison::compare_counts() const {
   RC_ASSERT(manager_.waiting_count() == reference_.waiting_count());
 }
 
-/// The order of the queues, who holds how often, and the law that holds whatever the reference
-/// says: no two transactions hold the same key in modes that exclude each other.
+/// Compares queue order and hold counts, and checks the law that does not depend on the reference:
+/// no two transactions hold the same key in modes that exclude each other.
 void Comparison::compare_snapshot() const {
   const LockSnapshot snapshot = manager_.snapshot();
   std::vector<Hold> holds;
@@ -424,7 +424,7 @@ void Comparison::compare_holds(const std::vector<Hold>& holds) const {
   }
   for (const Hold& one : holds) {
     for (const Hold& other : holds) {
-      const bool may_conflict = one.txn != other.txn && meet(one.thing, other.thing);
+      const bool may_conflict = one.txn != other.txn && share_a_key(one.thing, other.thing);
       RC_ASSERT((!may_conflict || compatible_with(one.mode, other.mode)));
     }
   }

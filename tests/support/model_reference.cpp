@@ -55,7 +55,7 @@ bool same(const Thing& a, const Thing& b) {
   return lies_inside(a, b) && lies_inside(b, a);
 }
 
-bool meet(const Thing& a, const Thing& b) {
+bool share_a_key(const Thing& a, const Thing& b) {
   if (!one_queue(a, b)) {
     return false;
   }
@@ -84,12 +84,12 @@ std::string to_string(Answer answer) {
 
 Answer Reference::try_acquire(TxnId txn, const Thing& thing, LockMode mode) {
   if (is_victim(txn)) {
-    tell(txn);
+    mark_notified(txn);
     return Answer::deadlock;
   }
   const auto held = mode_around(txn, thing);
   const bool is_covered = held && covers(*held, mode);
-  if (!is_covered && !may_have(newcomer(txn, thing, mode))) {
+  if (!is_covered && !is_admissible(new_wait(txn, thing, mode))) {
     return Answer::would_block;
   }
   take(txn, thing, mode);
@@ -98,7 +98,7 @@ Answer Reference::try_acquire(TxnId txn, const Thing& thing, LockMode mode) {
 
 Answer Reference::request(TxnId txn, const Thing& thing, LockMode mode) {
   if (is_victim(txn)) {
-    tell(txn);
+    mark_notified(txn);
     return Answer::deadlock;
   }
   const auto granted = std::ranges::find_if(unclaimed_, [&](const Unclaimed& known) {
@@ -114,12 +114,12 @@ Answer Reference::request(TxnId txn, const Thing& thing, LockMode mode) {
   if (waits_already) {
     return Answer::waiting;
   }
-  call_off(txn, thing);  // in another mode: replaced
+  cancel(txn, thing);  // in another mode: replaced
   if (try_acquire(txn, thing, mode) == Answer::granted) {
     return Answer::granted;
   }
-  const Wait wait = newcomer(txn, thing, mode);
-  waits_.insert(waits_.begin() + static_cast<std::ptrdiff_t>(place_of(wait)), wait);
+  const Wait wait = new_wait(txn, thing, mode);
+  waits_.insert(waits_.begin() + static_cast<std::ptrdiff_t>(position_of(wait)), wait);
   return Answer::waiting;
 }
 
@@ -135,11 +135,11 @@ void Reference::cancel_wait(TxnId txn) {
       pending.push_back(granted.thing);
     }
   }
-  std::ranges::for_each(pending, [&](const Thing& thing) { call_off(txn, thing); });
+  std::ranges::for_each(pending, [&](const Thing& thing) { cancel(txn, thing); });
 }
 
 /// Ends the pending request for `thing`, if there is one, as if it had never been made.
-void Reference::call_off(TxnId txn, const Thing& thing) {
+void Reference::cancel(TxnId txn, const Thing& thing) {
   const auto is_it = [&](const auto& entry) {
     return entry.txn == txn && same(entry.thing, thing);
   };
@@ -149,7 +149,7 @@ void Reference::call_off(TxnId txn, const Thing& thing) {
     undo(*granted);
     unclaimed_.erase(granted);
   }
-  serve(thing);
+  grant_waiters(thing);
 }
 
 /// What was acquired since may lean on the stronger mode: then that stays.
@@ -160,7 +160,7 @@ void Reference::undo(const Unclaimed& granted) {
       hold.mode = granted.before.value_or(hold.mode);
     }
   }
-  give_back(granted.txn, granted.thing);
+  release_one(granted.txn, granted.thing);
 }
 
 /// What the transaction holds on `thing` and on ranges that contain it.
@@ -174,7 +174,7 @@ std::optional<LockMode> Reference::mode_around(TxnId txn, const Thing& thing) co
   return held;
 }
 
-Wait Reference::newcomer(TxnId txn, const Thing& thing, LockMode mode) const {
+Wait Reference::new_wait(TxnId txn, const Thing& thing, LockMode mode) const {
   const auto held = mode_around(txn, thing);
   return {.txn = txn,
           .thing = thing,
@@ -186,7 +186,7 @@ Wait Reference::newcomer(TxnId txn, const Thing& thing, LockMode mode) const {
 std::set<TxnId> Reference::holders_against(const Wait& wait) const {
   std::set<TxnId> against;
   for (const Hold& hold : holds_) {
-    if (meet(hold.thing, wait.thing) && conflict(hold.txn, hold.mode, wait.txn, wait.mode)) {
+    if (share_a_key(hold.thing, wait.thing) && conflict(hold.txn, hold.mode, wait.txn, wait.mode)) {
       against.insert(hold.txn);
     }
   }
@@ -195,10 +195,10 @@ std::set<TxnId> Reference::holders_against(const Wait& wait) const {
 
 std::set<TxnId> Reference::waiters_against(const Wait& wait) const {
   std::set<TxnId> against;
-  const std::size_t place = place_of(wait);
-  for (std::size_t before = 0; before < place; ++before) {
+  const std::size_t position = position_of(wait);
+  for (std::size_t before = 0; before < position; ++before) {
     const Wait& earlier = waits_[before];
-    if (meet(earlier.thing, wait.thing) &&
+    if (share_a_key(earlier.thing, wait.thing) &&
         conflict(earlier.txn, earlier.mode, wait.txn, wait.mode)) {
       against.insert(earlier.txn);
     }
@@ -206,29 +206,29 @@ std::set<TxnId> Reference::waiters_against(const Wait& wait) const {
   return against;
 }
 
-/// Where it stands, or where it would stand if it came now: upgrades before everybody else.
-std::size_t Reference::place_of(const Wait& wait) const {
+/// Its position, or the one it would get if it were queued now: upgrades precede all others.
+std::size_t Reference::position_of(const Wait& wait) const {
   const auto itself = std::ranges::find(waits_, &wait, [](const Wait& other) { return &other; });
   const auto plain = std::ranges::find(waits_, false, &Wait::upgrade);
-  const auto newcomer = wait.upgrade ? plain : waits_.end();
-  return static_cast<std::size_t>((itself != waits_.end() ? itself : newcomer) - waits_.begin());
+  const auto new_wait = wait.upgrade ? plain : waits_.end();
+  return static_cast<std::size_t>((itself != waits_.end() ? itself : new_wait) - waits_.begin());
 }
 
-bool Reference::may_have(const Wait& wait) const {
+bool Reference::is_admissible(const Wait& wait) const {
   return holders_against(wait).empty() && waiters_against(wait).empty();
 }
 
-bool Reference::waits_by_place_only(const Wait& wait) const {
+bool Reference::is_blocked_by_queue_only(const Wait& wait) const {
   return holders_against(wait).empty() && !waiters_against(wait).empty();
 }
 
 // Giving back -------------------------------------------------------------------------------------
 
 Answer Reference::release(TxnId txn, const Thing& thing) {
-  if (!give_back(txn, thing)) {
+  if (!release_one(txn, thing)) {
     return Answer::not_held;
   }
-  serve(thing);
+  grant_waiters(thing);
   return Answer::granted;
 }
 
@@ -250,12 +250,12 @@ std::size_t Reference::release_all(TxnId txn) {
   std::erase_if(holds_, is_own);
   std::erase_if(waits_, is_own);
   std::erase_if(unclaimed_, is_own);
-  std::ranges::for_each(changed, [&](const Thing& thing) { serve(thing); });
+  std::ranges::for_each(changed, [&](const Thing& thing) { grant_waiters(thing); });
 
   const auto victim = victims_.find(txn);
   if (victim != victims_.end()) {
-    // One that was not told yet has still to hear of it, unless there was nothing to release.
-    if (victim->second == Told::yes || released == 0) {
+    // A victim that was not notified yet stays one, unless there was nothing to release.
+    if (victim->second == Notified::yes || released == 0) {
       victims_.erase(victim);
     }
   }
@@ -273,12 +273,12 @@ Answer Reference::downgrade(TxnId txn, const Thing& thing, LockMode mode) {
     return Answer::invalid_argument;
   }
   last->mode = mode;
-  serve(thing);
+  grant_waiters(thing);
   return Answer::granted;
 }
 
 /// One acquisition; for a range that of the exact range that was acquired last.
-bool Reference::give_back(TxnId txn, const Thing& thing) {
+bool Reference::release_one(TxnId txn, const Thing& thing) {
   const auto last = std::ranges::find_if(holds_.rbegin(), holds_.rend(), [&](const Hold& hold) {
     return hold.txn == txn && same(hold.thing, thing);
   });
@@ -305,18 +305,18 @@ std::uint32_t Reference::take(TxnId txn, const Thing& thing, LockMode mode) {
   return 1;
 }
 
-/// Hand-over: in the order of the queue, everybody who may have it.
-void Reference::serve(const Thing& changed) {
-  for (std::size_t place = 0; place < waits_.size();) {
-    if (one_queue(waits_[place].thing, changed) && may_have(waits_[place])) {
-      let_in(waits_[place]);
+/// Hand-over: grants admissible waiters in queue order.
+void Reference::grant_waiters(const Thing& changed) {
+  for (std::size_t position = 0; position < waits_.size();) {
+    if (one_queue(waits_[position].thing, changed) && is_admissible(waits_[position])) {
+      grant(waits_[position]);
     } else {
-      ++place;
+      ++position;
     }
   }
 }
 
-void Reference::let_in(const Wait& wait) {
+void Reference::grant(const Wait& wait) {
   const Wait granted = wait;
   std::erase_if(waits_, [&](const Wait& other) {
     return other.txn == granted.txn && same(other.thing, granted.thing);
@@ -336,12 +336,12 @@ void Reference::make_victim(TxnId txn) {
     }
   }
   std::erase_if(waits_, [&](const Wait& wait) { return wait.txn == txn; });
-  victims_.emplace(txn, Told::no);
-  std::ranges::for_each(changed, [&](const Thing& thing) { serve(thing); });
+  victims_.emplace(txn, Notified::no);
+  std::ranges::for_each(changed, [&](const Thing& thing) { grant_waiters(thing); });
 }
 
-void Reference::tell(TxnId txn) {
-  victims_.at(txn) = Told::yes;
+void Reference::mark_notified(TxnId txn) {
+  victims_.at(txn) = Notified::yes;
 }
 
 Edges Reference::waits_for() const {
@@ -392,9 +392,9 @@ bool is_cycle(const Edges& edges, const std::vector<TxnId>& cycle) {
   if (cycle.size() < 2) {
     return false;
   }
-  for (std::size_t place = 0; place < cycle.size(); ++place) {
-    const auto from = edges.find(cycle[place]);
-    if (from == edges.end() || !from->second.contains(cycle[(place + 1) % cycle.size()])) {
+  for (std::size_t position = 0; position < cycle.size(); ++position) {
+    const auto from = edges.find(cycle[position]);
+    if (from == edges.end() || !from->second.contains(cycle[(position + 1) % cycle.size()])) {
       return false;
     }
   }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tenure/ids.hpp>
-#include <tenure/lock_mode.hpp>
 #include <tenure/lock_manager/target.hpp>
+#include <tenure/lock_mode.hpp>
 
 namespace tenure::model {
 
@@ -25,7 +25,7 @@ using Thing = std::variant<ResourceId, std::string, KeysOf, BytesOf>;
 /// The same resource, or keys of one kind of one space: these stand in one queue.
 [[nodiscard]] bool one_queue(const Thing& a, const Thing& b);
 /// The same resource, or ranges of one space that share a key: only these can conflict.
-[[nodiscard]] bool meet(const Thing& a, const Thing& b);
+[[nodiscard]] bool share_a_key(const Thing& a, const Thing& b);
 /// The same resource, or a range with no key outside `outer`.
 [[nodiscard]] bool lies_inside(const Thing& inner, const Thing& outer);
 
@@ -54,7 +54,7 @@ struct Wait {
   Thing thing;
   LockMode wanted;       ///< As asked for.
   LockMode mode;         ///< For a resource, joined with what was held then.
-  bool upgrade = false;  ///< Held the thing when he asked, so stands before those who did not.
+  bool upgrade = false;  ///< Held the thing at the request, so it precedes requests of non-holders.
 };
 
 /// A request that was granted in the queue and not yet asked about again.
@@ -66,15 +66,15 @@ struct Unclaimed {
   std::uint32_t count_then = 0;    ///< and how often right after the grant.
 };
 
-/// Who waits for whom.
+/// Wait-for graph: the transactions that each transaction waits for.
 using Edges = std::map<TxnId, std::set<TxnId>>;
 
 /// Reference model of docs/reference/lock_manager.md: three lists, linear scans, no threads.
-/// A copy is a state one can go back to.
+/// A copy is a checkpoint of the state.
 ///
 /// Deadlocks are not resolved here, since with several cycles at once the documentation leaves the
-/// choice open: `waits_for` shows the graph, and the test tells what the manager chose by
-/// `let_in` and `make_victim`, after it checked that the choice was lawful.
+/// choice open: `waits_for` shows the graph, and the test applies what the manager chose by `grant`
+/// and `make_victim`, after it checked that the choice was lawful.
 class Reference {
  public:
   [[nodiscard]] Answer try_acquire(TxnId txn, const Thing& thing, LockMode mode);
@@ -93,45 +93,46 @@ class Reference {
   [[nodiscard]] const std::vector<Hold>& holds() const { return holds_; }
   [[nodiscard]] const std::vector<Wait>& waits() const { return waits_; }
 
-  /// Does `txn` have a request for `thing` that was neither claimed nor called off?
+  /// Whether `txn` has a request for `thing` that was neither claimed nor cancelled.
   [[nodiscard]] bool is_pending(TxnId txn, const Thing& thing) const;
   [[nodiscard]] bool has_unclaimed(TxnId txn, const Thing& thing) const;
 
   [[nodiscard]] Edges waits_for() const;
-  /// Whom this one wait conflicts with: holders, and waiters that stand before it.
+  /// Transactions that this wait conflicts with: holders, and waiters ahead of it.
   [[nodiscard]] std::set<TxnId> holders_against(const Wait& wait) const;
   [[nodiscard]] std::set<TxnId> waiters_against(const Wait& wait) const;
   /// Conflicts with waiters, not with holders.
-  [[nodiscard]] bool waits_by_place_only(const Wait& wait) const;
+  [[nodiscard]] bool is_blocked_by_queue_only(const Wait& wait) const;
 
-  void let_in(const Wait& wait);
+  void grant(const Wait& wait);
   void make_victim(TxnId txn);
-  /// The next call of a victim that asks for a lock was answered: it knows.
-  void tell(TxnId txn);
+  /// A call of the victim has returned the deadlock error.
+  void mark_notified(TxnId txn);
   [[nodiscard]] bool is_victim(TxnId txn) const { return victims_.contains(txn); }
 
  private:
-  enum class Told : std::uint8_t { no, yes };
+  enum class Notified : std::uint8_t { no, yes };
 
-  [[nodiscard]] Wait newcomer(TxnId txn, const Thing& thing, LockMode mode) const;
+  [[nodiscard]] Wait new_wait(TxnId txn, const Thing& thing, LockMode mode) const;
   [[nodiscard]] std::optional<LockMode> mode_around(TxnId txn, const Thing& thing) const;
-  [[nodiscard]] bool may_have(const Wait& wait) const;
-  [[nodiscard]] std::size_t place_of(const Wait& wait) const;
+  [[nodiscard]] bool is_admissible(const Wait& wait) const;
+  [[nodiscard]] std::size_t position_of(const Wait& wait) const;
   std::uint32_t take(TxnId txn, const Thing& thing, LockMode mode);
-  bool give_back(TxnId txn, const Thing& thing);
+  bool release_one(TxnId txn, const Thing& thing);
   void undo(const Unclaimed& granted);
-  void call_off(TxnId txn, const Thing& thing);
-  void serve(const Thing& changed);
+  void cancel(TxnId txn, const Thing& thing);
+  void grant_waiters(const Thing& changed);
 
   std::vector<Hold> holds_;
   std::vector<Wait> waits_;
   std::vector<Unclaimed> unclaimed_;
-  std::map<TxnId, Told> victims_;
+  std::map<TxnId, Notified> victims_;
 };
 
 /// Is there a way from `start` back to it?
 [[nodiscard]] bool is_on_cycle(const Edges& edges, TxnId start);
-/// Is there a cycle at all? Kahn: take away who waits for nobody until nothing changes.
+/// Is there a cycle at all? Kahn: removes transactions that wait for no other
+/// until nothing changes.
 [[nodiscard]] bool has_cycle(Edges edges);
 /// Does each wait for the next, and the last for the first?
 [[nodiscard]] bool is_cycle(const Edges& edges, const std::vector<TxnId>& cycle);

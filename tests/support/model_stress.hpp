@@ -55,8 +55,8 @@ class Choices {
   std::mt19937_64 random_;
 };
 
-/// Ends the process with a picture of the locks if nobody says tick() for a minute: a lost wake-up
-/// or an unresolved deadlock then fails with its cause instead of a timeout.
+/// Ends the process with a snapshot of the locks if no thread calls tick() for a minute: a lost
+/// wake-up or an unresolved deadlock then fails with its cause instead of a timeout.
 class Watchdog {
  public:
   explicit Watchdog(const LockManager& locks)
@@ -87,7 +87,7 @@ class Watchdog {
   std::jthread thread_;  // last: it reads the others
 };
 
-/// Runs `work(thread)` in so many threads, which begin together, and waits for all.
+/// Runs `work(thread)` in `threads` threads, which begin together, and joins them.
 inline void in_threads(std::size_t threads, const std::function<void(std::size_t)>& work) {
   std::latch start(static_cast<std::ptrdiff_t>(threads));
   std::vector<std::jthread> running;
@@ -99,9 +99,9 @@ inline void in_threads(std::size_t threads, const std::function<void(std::size_t
   }
 }
 
-/// Now and then gives the processor to another thread. Called with locks held: with fewer cores
-/// than threads they would hardly ever meet otherwise.
-inline void linger() {
+/// Yields the CPU at every fourth call. Called with locks held: with fewer cores than threads, they
+/// would hardly ever conflict otherwise.
+inline void yield_sometimes() {
   thread_local std::uint32_t calls = 0;
   if (++calls % 4 == 0) {
     std::this_thread::yield();
@@ -114,23 +114,23 @@ class Shadow {
  public:
   void enter_reading() {
     readers_.fetch_add(1);
-    note(writers_.load() == 0);
-    note(value_ == twin_);
-    linger();
+    check(writers_.load() == 0);
+    check(value_ == twin_);
+    yield_sometimes();
   }
   void leave_reading() {
-    note(writers_.load() == 0);
+    check(writers_.load() == 0);
     readers_.fetch_sub(1);
   }
   void enter_writing() {
-    note(writers_.fetch_add(1) == 0);
-    note(readers_.load() == 0);
+    check(writers_.fetch_add(1) == 0);
+    check(readers_.load() == 0);
     ++value_;
-    linger();
+    yield_sometimes();
   }
   void leave_writing() {
     ++twin_;
-    note(readers_.load() == 0);
+    check(readers_.load() == 0);
     writers_.fetch_sub(1);
   }
 
@@ -147,7 +147,7 @@ class Shadow {
   [[nodiscard]] std::uint64_t writes() const { return value_; }
 
  private:
-  void note(bool lawful) {
+  void check(bool lawful) {
     if (!lawful) {
       violations_.fetch_add(1);
     }
@@ -160,7 +160,7 @@ class Shadow {
   std::uint64_t twin_ = 0;
 };
 
-/// Nobody holds and nobody waits.
+/// Whether there is no holder and no waiter.
 [[nodiscard]] inline bool all_is_free(const LockManager& locks) {
   return locks.snapshot().locks.empty() && locks.waiting_count() == 0;
 }

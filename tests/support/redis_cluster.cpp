@@ -30,7 +30,7 @@ std::string slot_text(const std::string& key) {
   return std::to_string(slot_of(key));
 }
 
-/// One node, before it is there.
+/// Node that is about to be started.
 struct NodePlan {
   std::string id;
   std::uint16_t port;
@@ -50,7 +50,7 @@ std::string slots_of(std::size_t shard, bool is_fragmented) {
   return all;
 }
 
-/// What the nodes.conf of `reader` has of one of them.
+/// Line of nodes.conf of `reader` about one of the nodes.
 std::string line_of(const std::vector<NodePlan>& plans, std::size_t at, std::size_t reader,
                     bool is_fragmented) {
   const auto& plan = plans[at];
@@ -66,7 +66,7 @@ std::string line_of(const std::vector<NodePlan>& plans, std::size_t at, std::siz
 }  // namespace
 
 RedisCluster::RedisCluster(const Options& options) {
-  // They know each other from the beginning: to get acquainted takes them many seconds.
+  // Preconfigured nodes.conf, because CLUSTER MEET takes many seconds.
   std::vector<NodePlan> plans;
   for (std::size_t at = 0; at < 2 * shards; ++at) {
     plans.push_back({.id = std::string(39, 'a') + std::to_string(at),
@@ -123,7 +123,7 @@ void RedisCluster::restore(Keys keys) {
     expect(eventually(is_followed), "the replicas have what the primaries have");
   }
   for (const auto& node : nodes_) {
-    // From now on nothing happens by itself.
+    // From now on no node starts a failover by itself.
     node->command({"CONFIG", "SET", "cluster-node-timeout", "60000"});
   }
   if (keys == Keys::flush) {
@@ -235,7 +235,7 @@ void RedisCluster::cancel_move(const std::string& key, std::size_t to) {
 void RedisCluster::move_keys(const std::string& key, std::size_t to) {
   const auto slot = slot_text(key);
   const auto port = std::to_string(primary(to).port());
-  // Whoever still has keys of that slot.
+  // Any node may still have keys of that slot.
   for (std::size_t from = 0; from < shards; ++from) {
     if (from == to) {
       continue;

@@ -39,7 +39,7 @@ class AnyRedisService : public ContractService {
   }
 
  protected:
-  /// What the server that has this key answers.
+  /// Runs a command on the server that owns this key.
   virtual std::string command(const std::string& key, const std::vector<std::string>& words) = 0;
 
  private:
@@ -57,7 +57,7 @@ class RedisService final : public AnyRedisService {
   RedisServer server_;
 };
 
-// Five or six servers are too many to start for each test: these are empty, and not new.
+// Starting five or six servers for each test takes too long: these are shared, and flushed.
 
 class RedisGroupService final : public AnyRedisService {
  public:

@@ -17,7 +17,7 @@
 
 namespace tenure::test {
 
-/// Something that listens on a port and answers whatever comes with the same words, or not at all.
+/// Fake server that sends the same reply after everything it receives, or nothing.
 class FakeRedis {
  public:
   explicit FakeRedis(std::string words) : words_(std::move(words)) {
@@ -30,7 +30,7 @@ class FakeRedis {
     thread_.join();
   }
 
-  /// All that was sent to it so far.
+  /// All bytes received so far.
   [[nodiscard]] std::string received() {
     const std::scoped_lock lock(mutex_);
     return received_;

@@ -19,12 +19,12 @@ bool is_linked(RedisServer& replica) {
 }
 
 bool has_replica(RedisServer& primary) {
-  // One that takes what is written, which comes a little after it is called online.
+  // A replica that acknowledges writes, which begins a little after its link is up.
   primary.command({"SET", "is there a replica?", "yes", "PX", "1"});
   return primary.command({"WAIT", "1", "100"}) == "1";
 }
 
-/// Where others reach it.
+/// Port under which the other servers reach this one.
 std::string announced_port(const RedisServer& server) {
   return std::to_string(server.tls_port() != 0 ? server.tls_port() : server.port());
 }
@@ -32,7 +32,8 @@ std::string announced_port(const RedisServer& server) {
 }  // namespace
 
 void disconnect_replicas(RedisServer& primary) {
-  // They come back at once, and ask for everything anew: which they will get in ten minutes.
+  // The replicas reconnect at once and request a full synchronisation, which is delayed by ten
+  // minutes.
   expect(primary.command({"CONFIG", "SET", "repl-diskless-sync-delay", "600"}) == "OK",
          "a late sync");
   expect(primary.command({"DEBUG", "CHANGE-REPL-ID"}) == "OK", "another replication id");

@@ -10,33 +10,32 @@
 
 namespace tenure::test {
 
-/// A primary, its replica and three SentinelResolver that watch both as the service "locks". They
-/// would wait for a minute before they do something by themselves, so that nothing happens on a
-/// busy machine that the test does not ask for.
+/// Primary, replica and three Sentinels that monitor them as the service "locks". Automatic
+/// failover needs a minute, so that on a busy machine nothing happens that a test does not request.
 class RedisGroup {
  public:
   struct Options {
     std::string sentinel_password{};
-    /// Not empty: all of it speaks TLS, by these options of redis-server; our questions are plain.
+    /// TLS options of redis-server; empty: no TLS. command() does not use TLS.
     std::vector<std::string> tls{};
   };
   RedisGroup() : RedisGroup(Options{}) {}
   explicit RedisGroup(const Options& options);
 
-  /// "redis+sentinel://…/locks", or "rediss+sentinel://…/locks", and this.
+  /// "redis+sentinel://…/locks" or "rediss+sentinel://…/locks", followed by `rest`.
   [[nodiscard]] std::string url(std::string_view rest = "") const;
   [[nodiscard]] RedisServer& primary() { return *servers_[primary_]; }
   [[nodiscard]] RedisServer& replica() { return *servers_[1 - primary_]; }
   [[nodiscard]] RedisServer& sentinel(std::size_t which) { return *sentinels_[which]; }
 
-  /// From now on the replica hears nothing of the primary, and keeps what it has.
+  /// Stops the replication; the replica keeps its data.
   void disconnect_replica();
-  /// Makes a primary of the replica, now, and returns when the SentinelResolver say so. What was
-  /// the primary is left as it is.
+  /// Makes the replica the primary, and returns when the Sentinels report it. The old primary is
+  /// not changed.
   void promote_replica();
-  /// The same, after the primary died.
+  /// Kills the primary, then promotes the replica.
   void fail_over();
-  /// What died is back, as the replica, and has everything.
+  /// Restarts the killed server as a replica, and waits until it is in sync.
   void restore_replica();
 
  private:
@@ -45,7 +44,7 @@ class RedisGroup {
   std::vector<std::unique_ptr<RedisServer>> sentinels_;
 };
 
-/// Makes replicas of this server hear nothing of it any more; they keep what they have.
+/// Stops the replication of this server; its replicas keep their data.
 void disconnect_replicas(RedisServer& primary);
 
 }  // namespace tenure::test

@@ -13,8 +13,9 @@
 
 namespace tenure::test {
 
-/// The scripts themselves, as a client would send them, on the lock "a". Answers are as
-/// RedisServer::ask() says: "2 1 4999" is queued, first in line, for 4,999 ms.
+/// Fixture that runs the scripts with EVAL on the lock "a", as a client would. Results have the
+/// format of RedisServer::command(): "2 1 4999" means queued at position 1, and the next expiry in
+/// 4,999 ms.
 class RedisScripts : public ::testing::Test {
  protected:
   using Script = backends::redis::Script;
@@ -34,7 +35,7 @@ class RedisScripts : public ::testing::Test {
                                  arguments.want, arguments.kind, std::to_string(arguments.ttl),
                                  arguments.queue, arguments.reentry, "ear " + arguments.member});
   }
-  /// Asks once.
+  /// Acquires without waiting.
   std::string try_acquire(AcquireArguments arguments) {
     arguments.queue = "skip";
     return acquire(arguments);
@@ -50,7 +51,7 @@ class RedisScripts : public ::testing::Test {
     return run(Script::renew, {std::to_string(ttl), member});
   }
   std::string expire() { return run(Script::expire, {}); }
-  /// Everybody who waits is at home, unless somebody stops listening.
+  /// Subscribes to the channel of all members, so that each waiter can be notified.
   void subscribe() { server.subscribe("tenure:wake:ear"); }
 
   [[nodiscard]] static bool is_granted(const std::string& answer) {

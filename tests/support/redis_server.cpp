@@ -50,7 +50,7 @@ RedisServer::RedisServer(Options options) : options_(std::move(options)) {
                               {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"});
   }
   for (int attempt = 1;; ++attempt) {
-    // Somebody else may take the port before the server does.
+    // Another process may take the port before the server does.
     port_ = options_.port != 0 ? options_.port : free_port();
     if (options_.has_tls) {
       tls_port_ = options_.tls_port != 0 ? options_.tls_port : free_port();
@@ -70,7 +70,7 @@ RedisServer::~RedisServer() = default;
 
 std::vector<std::string> RedisServer::command_line() const {
   if (!options_.sentinel.empty()) {
-    // It writes to its file, so it has to have one.
+    // A Sentinel rewrites its configuration file, so it needs one of its own.
     std::ofstream(folder_ / "sentinel.conf")
         << "port " << port_ << "\nbind 127.0.0.1\ndir " << folder_.path().string() << "\nlogfile "
         << (folder_ / "log") << "\n"
@@ -135,7 +135,7 @@ std::string RedisServer::command(const std::vector<std::string>& words) {
   };
   auto* raw = send();
   if (raw == nullptr && words.front() != "PING" && responds()) {
-    // It closes connections when it is given another part.
+    // The server closes connections when its replication role changes.
     raw = send();
   }
   if (raw == nullptr) {

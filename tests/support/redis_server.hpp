@@ -13,19 +13,24 @@ struct redisContext;
 
 namespace tenure::test {
 
-/// A real redis-server on a free loopback port, with nothing in it; gone with the test. Throws, and
-/// so fails the test, if it cannot be started.
+/// Real redis-server on a free loopback port, empty at the start, and ended with the test. Throws,
+/// and so fails the test, if it cannot be started.
 class RedisServer {
  public:
   struct Options {
-    std::vector<std::string> arguments{};  ///< More of redis-server's own.
-    std::string password{};                ///< Of its default user, for our own questions.
-    bool has_tls = false;    ///< Then `arguments` say so too; our questions are plain.
-    std::string sentinel{};  ///< Not empty: it is a Sentinel, with these lines as its own.
-    std::uint16_t port = 0;  ///< 0: any.
+    /// Additional arguments of redis-server.
+    std::vector<std::string> arguments{};
+    /// Password of the default user, used by command().
+    std::string password{};
+    /// The server has a TLS port; `arguments` contain the certificates. command() does not use TLS.
+    bool has_tls = false;
+    /// Configuration lines; not empty: the server is a Sentinel.
+    std::string sentinel{};
+    /// Port; 0: any.
+    std::uint16_t port = 0;
     std::uint16_t tls_port = 0;
-    std::string
-        cluster_nodes{};  ///< Not empty: it is a node of a cluster, whose nodes.conf this is.
+    /// Content of nodes.conf; not empty: the server is a cluster node.
+    std::string cluster_nodes{};
   };
 
   RedisServer() : RedisServer(Options{}) {}
@@ -35,28 +40,28 @@ class RedisServer {
   RedisServer& operator=(const RedisServer&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  /// Where it speaks TLS, if it does.
+  /// TLS port; 0: none.
   [[nodiscard]] std::uint16_t tls_port() const noexcept { return tls_port_; }
   /// "127.0.0.1:PORT"
   [[nodiscard]] std::string where() const { return "127.0.0.1:" + std::to_string(port_); }
-  /// "redis://127.0.0.1:PORT" and this.
+  /// "redis://127.0.0.1:PORT" followed by `rest`.
   [[nodiscard]] std::string url(std::string_view rest = "") const;
 
-  /// Asks as an operator would; what it responds as text, arrays with a space between elements, nil
-  /// as "(nil)". An error begins with "ERR" or its like.
+  /// Runs a command and returns its reply as text: array elements separated by spaces, nil as
+  /// "(nil)", an error as its text.
   std::string command(const std::vector<std::string>& words);
-  /// Listens to a channel from now on, so that what is published there is heard.
+  /// Subscribes to a channel.
   void subscribe(const std::string& channel);
-  /// The next message of those channels.
+  /// Waits for the next published message.
   [[nodiscard]] std::string next_message();
   void unsubscribe() { subscription_.reset(); }
-  /// A number out of what INFO says, such as "total_commands_processed".
+  /// Number in a field of INFO, such as "total_commands_processed".
   [[nodiscard]] std::int64_t count_of(const std::string& field);
 
-  /// Kills it without warning, or lets it be again, on the same port and with nothing in it.
+  /// Kills the server (SIGKILL), or starts it again on the same port, empty.
   void kill();
   void start();
-  /// Stops it as a debugger would.
+  /// Suspends the process (SIGSTOP), or resumes it.
   void pause() const { process_->pause(); }
   void resume() const { process_->resume(); }
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace redlock = backends::redlock;
 
-/// Who waits for what. The servers do not know: who waits stands in line in its own client.
+/// Number of waiters by lock. The servers do not know it, because waiters queue in their client.
 struct WaiterCounts {
   sys::Mutex mutex;
   std::map<std::string, std::size_t> counts TENURE_GUARDED_BY(mutex);
@@ -33,7 +33,7 @@ struct WaiterCounts {
   }
 };
 
-/// Passes everything on, and counts who waits.
+/// Decorator that counts pending acquires.
 class CountingBackend : public backends::Backend {
  public:
   CountingBackend(std::unique_ptr<backends::Backend> inner, std::shared_ptr<WaiterCounts> waiters)
@@ -85,7 +85,7 @@ class CountingBackend : public backends::Backend {
   std::unique_ptr<backends::Backend> inner_;
 };
 
-/// From now on what connect() opens on redlock:// counts here.
+/// Makes connect() wrap the backends of redlock:// in a CountingBackend.
 void count_waiters_in(std::shared_ptr<WaiterCounts> waiters) {
   static const auto library = std::make_shared<backends::OpenBackend>();
   const auto open = [waiters = std::move(waiters)](backends::Url& url,

@@ -10,7 +10,7 @@
 
 namespace tenure::test {
 
-/// Some real redis-servers that know nothing of each other.
+/// Independent redis-servers.
 class RedlockServers {
  public:
   explicit RedlockServers(std::size_t count = 5) {
@@ -22,8 +22,8 @@ class RedlockServers {
   [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
   RedisServer& operator[](std::size_t server) { return *servers_[server]; }
 
-  /// "redlock://127.0.0.1:PORT,…" and this. These servers have just started, so by itself the URL
-  /// says that they have forgotten nothing.
+  /// "redlock://127.0.0.1:PORT,…" followed by `rest`. The default options let the servers vote
+  /// although they have just started.
   [[nodiscard]] std::string url(std::string_view rest = "?restart_wait=0s&node_timeout=3s") const {
     std::string text = "redlock://";
     for (const auto& server : servers_) {
@@ -35,7 +35,7 @@ class RedlockServers {
     return "127.0.0.1:" + std::to_string(server.port());
   }
 
-  /// How many of them give a key to somebody at the moment.
+  /// Number of servers whose vote for this lock is taken.
   [[nodiscard]] std::size_t votes(const std::string& name) {
     std::size_t count = 0;
     for (const auto& server : servers_) {
@@ -45,7 +45,7 @@ class RedlockServers {
     }
     return count;
   }
-  /// The same of one of them, "" if it is nobody.
+  /// Member that has the vote of one server; "": none.
   [[nodiscard]] std::string vote_of(std::size_t server, const std::string& name) {
     const auto head = servers_[server]->command({"GET", "{tenure:" + name + "}"});
     return head.starts_with("R ") ? head.substr(2, head.find(' ', 2) - 2) : "";

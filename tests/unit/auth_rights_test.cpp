@@ -166,9 +166,9 @@ TEST(Access, a_denial_says_who_what_and_by_which_prefix) {
   const Access alice(rules, rules->find_by_token(digest_of("t")));
 
   EXPECT_EQ(alice.denial(Verb::lock, "a/x").detail,
-            "alice may not lock \"a/x\": the right under \"a/\" is read");
+            "alice may not lock \"a/x\": the rule for prefix \"a/\" grants read");
   EXPECT_EQ(alice.denial(Verb::read, "b").detail,
-            "alice may not read \"b\": no prefix of it is among the rights of alice");
+            "alice may not read \"b\": no rule of the user has a prefix of this name");
   EXPECT_EQ(alice.denial(Verb::read, "b").code, Errc::permission_denied);
 }
 

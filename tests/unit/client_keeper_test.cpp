@@ -76,7 +76,7 @@ TEST_F(Keeper, a_lease_is_renewed_after_a_third_of_its_ttl) {
   EXPECT_TRUE(guard.owns_lock());
 }
 
-TEST_F(Keeper, a_process_that_was_stopped_longer_than_its_lease_hears_of_no_success) {
+TEST_F(Keeper, after_a_pause_longer_than_its_lease_no_call_of_a_holder_succeeds) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
   auto other = client.mutex("b", {.ttl = 30s}).lock().value();
@@ -92,7 +92,7 @@ TEST_F(Keeper, a_process_that_was_stopped_longer_than_its_lease_hears_of_no_succ
 }
 
 // What the service granted in time, and we heard of too late, is not ours to believe in.
-TEST_F(Keeper, an_idle_lease_that_ran_out_unseen_is_not_used) {
+TEST_F(Keeper, an_idle_lease_that_has_expired_is_not_reused) {
   const auto client = open();
   EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
   clock.advance(31s);
@@ -103,7 +103,7 @@ TEST_F(Keeper, an_idle_lease_that_ran_out_unseen_is_not_used) {
   EXPECT_TRUE(guard->owns_lock());
 }
 
-TEST_F(Keeper, a_risk_is_told_once_and_then_the_loss) {
+TEST_F(Keeper, a_risk_is_reported_once_before_the_loss) {
   const auto client = open();
   std::atomic<int> warnings = 0;
   std::atomic<int> losses = 0;
@@ -133,7 +133,7 @@ TEST_F(Keeper, a_risk_is_told_once_and_then_the_loss) {
 }
 
 // A healed network does not bring back what is lost: somebody else may have it.
-TEST_F(Keeper, an_answer_that_comes_too_late_does_not_count) {
+TEST_F(Keeper, a_late_confirmation_does_not_revive_a_lost_lease) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
   network->is_silent = true;
@@ -147,7 +147,7 @@ TEST_F(Keeper, an_answer_that_comes_too_late_does_not_count) {
 }
 
 // One lease is used again by the next hold, and given up when nobody needs it.
-TEST_F(Keeper, an_idle_lease_is_let_go) {
+TEST_F(Keeper, an_unused_lease_is_revoked) {
   const auto client = open();
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
@@ -163,7 +163,7 @@ TEST_F(Keeper, an_idle_lease_is_let_go) {
 }
 
 // Batches: one request renews them all.
-TEST_F(Keeper, many_leases_are_kept) {
+TEST_F(Keeper, many_leases_are_renewed_in_one_request) {
   const auto client = open();
   std::vector<Guard> guards;
   for (int i = 0; i < 500; ++i) {
@@ -182,7 +182,7 @@ TEST_F(Keeper, many_leases_are_kept) {
 }
 
 // Those that began one after the other would else be renewed one by one for ever.
-TEST_F(Keeper, what_is_due_soon_is_renewed_with_what_is_due) {
+TEST_F(Keeper, leases_that_are_due_soon_are_renewed_together) {
   const auto client = open();
   const auto first = client.mutex("a", {.ttl = 30s}).lock().value();
   clock.advance(1s);
@@ -200,7 +200,7 @@ TEST_F(Keeper, what_is_due_soon_is_renewed_with_what_is_due) {
 }
 
 // 003.006
-TEST_F(Keeper, a_lease_of_another_ttl_is_renewed_after_a_third_of_that) {
+TEST_F(Keeper, a_changed_ttl_changes_the_renewal_interval) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 600s}).lock().value();
   ASSERT_TRUE(guard.extend(30s));
@@ -217,7 +217,7 @@ TEST_F(Keeper, a_lease_of_another_ttl_is_renewed_after_a_third_of_that) {
 }
 
 // 003.006: nobody answers, and the keeper does not sleep until the old ttl is over.
-TEST_F(Keeper, a_shorter_ttl_without_an_answer_is_lost_when_that_is_over) {
+TEST_F(Keeper, an_unconfirmed_shorter_ttl_ends_the_lease) {
   const auto client = open({.request_timeout = 1ms});
   std::atomic<bool> is_lost = false;
   auto guard = client.mutex("a", {.ttl = 600s, .renewals_per_ttl = 0}).lock().value();
@@ -233,7 +233,7 @@ TEST_F(Keeper, a_shorter_ttl_without_an_answer_is_lost_when_that_is_over) {
 }
 
 // An operator takes it away in the moment between the grant and its return.
-TEST(Grants, a_lock_that_is_taken_away_before_its_owner_heard_of_it_is_lost) {
+TEST(Grants, a_forced_release_before_the_grant_arrives_makes_the_lock_lost) {
   const auto session = std::make_shared<detail::Session>(
       std::make_unique<GrantingBackend>(
           std::make_shared<backends::MemoryStore>(),
@@ -248,7 +248,7 @@ TEST(Grants, a_lock_that_is_taken_away_before_its_owner_heard_of_it_is_lost) {
   EXPECT_TRUE(guard->lost().stop_requested());
 }
 
-TEST_F(Keeper, a_lease_that_the_service_refuses_tells_why) {
+TEST_F(Keeper, a_rejected_lease_reports_the_cause) {
   const auto client = open();
   const detail::LeaseRecord::Terms too_short{.id = LeaseId{5}, .ttl = 1ms, .renewals_per_ttl = 3};
   std::optional<Errc> told;

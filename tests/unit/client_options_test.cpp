@@ -23,7 +23,7 @@ class Options : public ::testing::Test {
 };
 
 // 000.019, 000.021-024, 000.034: the defaults.
-TEST_F(Options, the_defaults_are_those_of_the_documents) {
+TEST_F(Options, the_defaults_are_those_of_the_documentation) {
   const LockOptions options;
 
   EXPECT_EQ(options.ttl, 30s);
@@ -37,7 +37,7 @@ TEST_F(Options, the_defaults_are_those_of_the_documents) {
 }
 
 // 000.020, 000.033: every client is somebody else.
-TEST_F(Options, an_owner_is_host_process_and_chance) {
+TEST_F(Options, the_default_owner_is_host_process_and_a_random_number) {
   const auto other = connect("memory://").value();
 
   EXPECT_NE(client.owner(), other.owner());
@@ -72,7 +72,7 @@ TEST_F(Options, a_name_is_1_to_1024_bytes_of_text) {
   EXPECT_TRUE(client.mutex("käse/42").lock());
 }
 
-TEST_F(Options, a_prefix_alone_is_no_name) {
+TEST_F(Options, a_prefix_without_a_name_is_invalid) {
   const auto prefixed = connect("memory://", {.key_prefix = "p/"}).value();
 
   EXPECT_EQ(prefixed.mutex("").lock().error(), Errc::invalid_argument);
@@ -80,7 +80,7 @@ TEST_F(Options, a_prefix_alone_is_no_name) {
 }
 
 // 000.040, 000-B25, 003-B17: no ttl that never or at once ends.
-TEST_F(Options, a_ttl_is_what_the_service_takes) {
+TEST_F(Options, a_ttl_is_within_the_limits_of_the_service) {
   EXPECT_EQ(refusal("a", {.ttl = 0ms}), Errc::invalid_argument);
   EXPECT_NE(refusal("a", {.ttl = -5ms}).detail.find("must be positive, got -5"), std::string::npos);
   EXPECT_NE(refusal("a", {.ttl = 99ms}).detail.find("from 100 ms"), std::string::npos);
@@ -89,7 +89,7 @@ TEST_F(Options, a_ttl_is_what_the_service_takes) {
   EXPECT_TRUE(client.mutex("a", {.ttl = 100ms}).lock());
 }
 
-TEST_F(Options, other_numbers_are_checked_too) {
+TEST_F(Options, other_options_are_validated) {
   EXPECT_EQ(refusal("a", {.renewals_per_ttl = -1}), Errc::invalid_argument);
   EXPECT_EQ(refusal("a", {.renewals_per_ttl = 101}), Errc::invalid_argument);
   EXPECT_EQ(refusal("a", {.max_wait = -1ms}), Errc::invalid_argument);
@@ -98,14 +98,14 @@ TEST_F(Options, other_numbers_are_checked_too) {
             Errc::invalid_argument);
 }
 
-TEST_F(Options, several_names_are_bounded_and_different) {
+TEST_F(Options, the_names_of_all_of_are_limited_and_distinct) {
   EXPECT_EQ(client.lock_all({}).error(), Errc::invalid_argument);
   EXPECT_EQ(client.lock_all({"a", "b", "a"}).error(), Errc::invalid_argument);
   EXPECT_EQ(client.lock_all(std::vector<std::string>(65, "a")).error(), Errc::invalid_argument);
 }
 
 // What is wrong is told every time, by every form.
-TEST_F(Options, a_wrong_lock_is_refused_by_every_form) {
+TEST_F(Options, an_invalid_lock_fails_in_every_form) {
   const auto mutex = client.mutex("");
 
   EXPECT_EQ(mutex.lock().error(), Errc::invalid_argument);

@@ -33,7 +33,7 @@ int stop_while_holding() {
 }
 
 // 000-B7: a flag that only a thread sets still says `held` when the process wakes up.
-TEST(StoppedProcess, it_finds_its_locks_lost_before_anything_else) {
+TEST(StoppedProcess, a_resumed_process_finds_its_locks_lost_at_once) {
   const auto child = fork();
   if (child == 0) {
     _exit(stop_while_holding());

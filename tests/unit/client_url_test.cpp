@@ -22,7 +22,7 @@ std::string complaint(std::string_view text) {
   return url ? "none" : url.error().detail;
 }
 
-TEST(Url, it_has_a_scheme_an_authority_a_path_and_options) {
+TEST(Url, a_url_has_a_scheme_an_authority_a_path_and_options) {
   const auto url = parse_url("tenure://a:7420,b:7421/x?key_prefix=p%2F&n=1").value();
 
   EXPECT_EQ(url.scheme, "tenure");
@@ -34,7 +34,7 @@ TEST(Url, it_has_a_scheme_an_authority_a_path_and_options) {
   EXPECT_EQ(url.parameters[1].key.position, 41U);
 }
 
-TEST(Url, all_but_the_scheme_may_be_left_out) {
+TEST(Url, only_the_scheme_is_required) {
   const auto url = parse_url("memory://").value();
 
   EXPECT_EQ(url.scheme, "memory");
@@ -43,7 +43,7 @@ TEST(Url, all_but_the_scheme_may_be_left_out) {
 }
 
 // Three backends have users, and each had its own idea of where a password ends.
-TEST(Url, who_we_are_is_taken_off_the_front_of_the_servers) {
+TEST(Url, credentials_are_parsed_from_the_authority) {
   const auto taken = [](std::string_view text) {
     auto url = parse_url(text).value();
     const auto login = take_login(url);
@@ -59,7 +59,7 @@ TEST(Url, who_we_are_is_taken_off_the_front_of_the_servers) {
   EXPECT_EQ(taken("a://u%40h"), "4 u@h");
 }
 
-TEST(Url, a_complaint_says_where) {
+TEST(Url, a_url_error_names_the_position) {
   EXPECT_TRUE(complaint("").starts_with("at 0: "));
   EXPECT_TRUE(complaint("memory").starts_with("at 6: "));
   EXPECT_TRUE(complaint("memory:/x").starts_with("at 6: "));
@@ -71,7 +71,7 @@ TEST(Url, a_complaint_says_where) {
   EXPECT_TRUE(complaint("memory://a?k=v&=w").starts_with("at 15: "));
 }
 
-TEST(Url, servers_are_told_apart) {
+TEST(Url, a_list_of_servers_is_parsed) {
   using Endpoints = std::vector<Endpoint>;
   const auto servers = [](std::string_view text) {
     return endpoints_of(parse_url(text).value(), 7420);
@@ -96,7 +96,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // 000.017: how to reach it is one string.
-TEST(Connect, clients_of_one_name_meet) {
+TEST(Connect, clients_with_one_name_share_a_store) {
   const auto ann = connect("memory://connect_test").value();
   const auto bob = connect("memory://connect_test").value();
   const auto cid = connect("memory://").value();
@@ -129,7 +129,7 @@ TEST(Connect, threads_and_files_end_with_the_last_handle) {
   EXPECT_EQ(count("/proc/self/fd"), files);
 }
 
-TEST(Connect, opening_a_client_takes_no_time) {
+TEST(Connect, opening_a_client_does_not_wait) {
   const auto began = std::chrono::steady_clock::now();
   constexpr int clients = 20;
   for (int i = 0; i < clients; ++i) {
@@ -139,7 +139,7 @@ TEST(Connect, opening_a_client_takes_no_time) {
   EXPECT_LT((std::chrono::steady_clock::now() - began) / clients, 20ms);
 }
 
-TEST(Connect, a_store_goes_with_its_last_client) {
+TEST(Connect, a_store_ends_with_its_last_client) {
   FencingToken token{};
   {
     const auto client = connect("memory://forgotten").value();
@@ -150,14 +150,14 @@ TEST(Connect, a_store_goes_with_its_last_client) {
 }
 
 // 000.018, 000.027, 000.029: options in the URL.
-TEST(Connect, options_may_stand_in_the_url) {
+TEST(Connect, options_are_read_from_the_url) {
   const auto client = connect("memory://?owner=me&key_prefix=test/&request_timeout=2s").value();
 
   EXPECT_EQ(client.owner(), "me");
   EXPECT_EQ(client.mutex("a").name(), "test/a");
 }
 
-TEST(Connect, what_is_wrong_with_a_url_is_told_with_its_place) {
+TEST(Connect, an_invalid_url_option_is_reported_with_its_position) {
   const auto error_of = [](std::string_view url) { return connect(url).error(); };
 
   EXPECT_EQ(error_of("memory"), Errc::invalid_argument);

@@ -20,7 +20,7 @@ TEST(Validity, the_margin_is_one_percent_and_two_milliseconds) {
 }
 
 // Who counted from the answer would believe longer than the service does.
-TEST(Validity, it_counts_from_before_the_request_left) {
+TEST(Validity, a_lease_counts_from_before_the_request_is_sent) {
   EXPECT_EQ(valid_until(start, 10s), start + 10s - 102ms);
 }
 
@@ -43,7 +43,7 @@ TEST(LeaseRecord, a_confirmation_moves_the_end_and_never_back) {
 }
 
 // 000-B6: lost never flips back.
-TEST(LeaseRecord, what_is_lost_stays_lost) {
+TEST(LeaseRecord, loss_is_final) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 10s, .renewals_per_ttl = 3}, start);
 
   static_cast<void>(lease.lose());
@@ -55,7 +55,7 @@ TEST(LeaseRecord, what_is_lost_stays_lost) {
 }
 
 // 000-B9: doubt is another state than loss.
-TEST(LeaseRecord, doubt_is_a_risk_that_a_confirmation_ends) {
+TEST(LeaseRecord, a_failed_renewal_is_a_risk_until_a_confirmation) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
   EXPECT_FALSE(lease.is_at_risk(start + 19s));
   EXPECT_TRUE(lease.is_at_risk(start + 20s));
@@ -85,7 +85,7 @@ TEST(LeaseRecord, a_shorter_ttl_counts_from_before_it_is_sent) {
 }
 
 // The new one may not arrive before the old one is over.
-TEST(LeaseRecord, a_shorter_ttl_does_not_make_an_old_one_last_longer) {
+TEST(LeaseRecord, a_shorter_ttl_does_not_extend_the_old_term) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
   EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 29s, .ttl = 20s}));
@@ -110,7 +110,7 @@ TEST(LeaseRecord, a_longer_ttl_counts_when_it_is_confirmed_from_when_it_was_sent
 }
 
 // Its answer says nothing about the ttl that the service counts by then.
-TEST(LeaseRecord, a_renewal_under_way_does_not_bring_back_the_longer_ttl) {
+TEST(LeaseRecord, a_pending_renewal_does_not_restore_the_longer_ttl) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
   EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 11s, .ttl = 2s}));
@@ -121,7 +121,7 @@ TEST(LeaseRecord, a_renewal_under_way_does_not_bring_back_the_longer_ttl) {
   EXPECT_EQ(lease.valid_until(), valid_until(start + 12s, 2s));
 }
 
-TEST(LeaseRecord, a_ttl_that_is_refused_leaves_all_as_it_was) {
+TEST(LeaseRecord, a_rejected_ttl_changes_nothing) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
   EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 9s, .ttl = 1s}));
   lease.confirm(start + 8s);
@@ -133,7 +133,7 @@ TEST(LeaseRecord, a_ttl_that_is_refused_leaves_all_as_it_was) {
 }
 
 // A copy of what was never answered may still arrive, also after a longer one that was.
-TEST(LeaseRecord, an_answer_that_never_came_is_feared_for_ever) {
+TEST(LeaseRecord, an_unacknowledged_ttl_limits_all_later_ones) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
   EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 1s, .ttl = 5s}));
   EXPECT_FALSE(lease.begin_ttl_change({.sent = start + 1s, .ttl = 60s})) << "one at a time";

@@ -54,7 +54,7 @@ TEST(CoreBatch, every_truncation_is_refused) {
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_NE(detail_of(std::string_view(bytes).substr(0, size)), "");
   }
-  EXPECT_NE(detail_of(bytes + '\0').find("behind the end"), std::string::npos);
+  EXPECT_NE(detail_of(bytes + '\0').find("trailing bytes"), std::string::npos);
 }
 
 // Without a checksum a changed byte may mean another batch, but then it is that batch's only form.

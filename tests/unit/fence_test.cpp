@@ -21,14 +21,14 @@ constexpr FencingToken ann{100};
 constexpr FencingToken bob{101};
 
 // 002.053
-TEST(Fence, has_seen_no_token_at_first) {
+TEST(Fence, starts_without_a_token) {
   const Fence fence;
 
   EXPECT_EQ(fence.highest("accounts/42"), FencingToken{0});
 }
 
 // 002.056
-TEST(Fence, admits_a_newer_token_and_remembers_it) {
+TEST(Fence, admits_and_records_a_newer_token) {
   Fence fence;
 
   EXPECT_TRUE(fence.admit("accounts/42", ann));
@@ -37,7 +37,7 @@ TEST(Fence, admits_a_newer_token_and_remembers_it) {
 }
 
 // 002.054: the refusal says both numbers, for programs and for people.
-TEST(Fence, refuses_an_older_token_and_tells_the_highest) {
+TEST(Fence, rejects_an_older_token_and_reports_the_highest) {
   Fence fence;
   ASSERT_TRUE(fence.admit("accounts/42", bob));
 
@@ -61,7 +61,7 @@ TEST(Fence, admits_the_same_token_again) {
 }
 
 // 002.055
-TEST(Fence, refuses_the_same_token_again_where_once_is_asked_for) {
+TEST(Fence, admit_once_rejects_a_repeated_token) {
   Fence fence;
   ASSERT_TRUE(fence.admit_once("accounts/42", ann));
 
@@ -74,7 +74,7 @@ TEST(Fence, refuses_the_same_token_again_where_once_is_asked_for) {
             R"(invalid_argument: token 100 was admitted before for "accounts/42")");
 }
 
-TEST(Fence, refuses_an_older_token_as_stale_also_where_once_is_asked_for) {
+TEST(Fence, admit_once_rejects_an_older_token_as_stale) {
   Fence fence;
   ASSERT_TRUE(fence.admit_once("accounts/42", bob));
 
@@ -83,7 +83,7 @@ TEST(Fence, refuses_an_older_token_as_stale_also_where_once_is_asked_for) {
 }
 
 // 002.053
-TEST(Fence, resources_do_not_know_each_other) {
+TEST(Fence, resources_are_independent) {
   Fence fence;
   ASSERT_TRUE(fence.admit("accounts/42", bob));
 
@@ -92,14 +92,14 @@ TEST(Fence, resources_do_not_know_each_other) {
   EXPECT_EQ(fence.highest("accounts/42"), bob);
 }
 
-TEST(Fence, a_refusal_changes_nothing_for_a_resource_that_is_not_known) {
+TEST(Fence, a_rejection_does_not_add_a_resource) {
   Fence fence;
 
   EXPECT_FALSE(fence.admit("accounts/42", FencingToken{0}));
   EXPECT_EQ(fence.highest("accounts/42"), FencingToken{0});
 }
 
-TEST(Fence, takes_names_up_to_1024_bytes_and_tokens_up_to_63_bits) {
+TEST(Fence, accepts_names_up_to_1024_bytes_and_tokens_up_to_63_bits) {
   Fence fence;
   const std::string longest(1024, 'x');
 
@@ -119,7 +119,7 @@ TEST(Fence, takes_names_up_to_1024_bytes_and_tokens_up_to_63_bits) {
   }
 }
 
-TEST(Fence, refuses_one_resource_too_many_and_forgets_none) {
+TEST(Fence, rejects_resources_beyond_the_limit_and_forgets_none) {
   Fence fence({.resources_max = 2});
   ASSERT_TRUE(fence.admit("a", bob));
   ASSERT_TRUE(fence.admit("b", bob));
@@ -141,7 +141,7 @@ TEST(Fence, a_name_that_would_break_a_log_line_is_escaped) {
 }
 
 // 002.056, 002-B12: a check apart from the write would let an older write land on a newer one.
-TEST(Fence, under_the_mutex_of_what_it_protects_no_older_write_follows_a_newer_one) {
+TEST(Fence, under_the_mutex_of_the_data_no_older_write_follows_a_newer_one) {
   std::mutex mutex;
   Fence fence;
   std::vector<FencingToken> written;

@@ -20,9 +20,9 @@ std::string broken(const std::string& lines) {
   if (!events) {
     return events.error().detail;
   }
-  const auto verdict = check(assemble(*events));
+  const auto result = check(assemble(*events));
   std::string letters;
-  for (const auto& [property, count] : verdict.findings.counts()) {
+  for (const auto& [property, count] : result.findings.counts()) {
     letters += property;
   }
   return letters;
@@ -100,10 +100,10 @@ TEST(HistoryCheck, one_holder_after_the_other_is_good) {
 TEST(HistoryCheck, a_refused_stale_write_is_counted_and_no_violation) {
   std::istringstream in(header + good_history());
 
-  const auto verdict = check(assemble(*read_lines(in)));
+  const auto result = check(assemble(*read_lines(in)));
 
-  EXPECT_EQ(verdict.stale_writes, 1U);
-  EXPECT_EQ(verdict.names_searched, 1U);
+  EXPECT_EQ(result.stale_writes, 1U);
+  EXPECT_EQ(result.names_searched, 1U);
 }
 
 // The mutant: double grant.
@@ -171,7 +171,7 @@ TEST(HistoryCheck, an_exclusive_token_of_two_holders_breaks_token_order) {
 TEST(HistoryCheck, who_enters_its_own_hold_again_shares_its_token) {
   EXPECT_EQ(
       broken(invoke(0, "a1", n_exclusive) + granted(10, "a1", 3, 500) +
-             invoke(20, "a2", n_exclusive, R"("asking":"reenter")") + granted(30, "a2", 3, 500)),
+             invoke(20, "a2", n_exclusive, R"("policy":"reenter")") + granted(30, "a2", 3, 500)),
       "");
 }
 
@@ -296,15 +296,15 @@ TEST(HistoryCheck, a_victim_that_was_in_no_cycle_is_noticed) {
 }
 
 TEST(HistoryCheck, a_waiter_that_lost_its_lease_by_its_own_clock_may_still_be_in_a_cycle) {
-  const auto gave_up_at = [](int at) {
+  const auto aborted_at = [](int at) {
     return invoke(0, "a1", n_exclusive) + granted(10, "a1", 1, 60) + invoke(0, "b1", m_exclusive) +
            granted(11, "b1", 2, 9000) + invoke(20, "a2", m_exclusive) + of(30, "queued", "a2") +
            of(at, "failed", "a2", R"("why":"lease_lost")") + line(at, "lost", R"("owner":"a")") +
            invoke(800, "b2", n_exclusive) + of(810, "failed", "b2", R"("why":"deadlock")");
   };
 
-  EXPECT_EQ(broken(gave_up_at(400)), "") << "the service may have kept its lease until 900";
-  EXPECT_EQ(broken(gave_up_at(200)), "W");
+  EXPECT_EQ(broken(aborted_at(400)), "") << "the service may have kept its lease until 900";
+  EXPECT_EQ(broken(aborted_at(200)), "W");
 }
 
 // The mutant: deadlocks are not looked for.
@@ -357,7 +357,7 @@ TEST(HistoryCheck, a_read_that_does_not_show_a_holder_or_shows_a_former_one_is_n
 }
 
 TEST(HistoryCheck, an_attempt_that_nobody_stood_in_the_way_of_is_noticed) {
-  const auto attempt = invoke(300, "c1", n_exclusive, R"("asking":"try")") +
+  const auto attempt = invoke(300, "c1", n_exclusive, R"("policy":"try")") +
                        of(310, "failed", "c1", R"("why":"would_block")");
 
   EXPECT_EQ(broken(good_history() + attempt), "L");
@@ -369,7 +369,7 @@ TEST(HistoryCheck, a_property_that_is_not_promised_is_not_checked) {
                         invoke(0, "a1", n_exclusive) + granted(10, "a1", 1, 500) +
                         invoke(5, "b1", n_exclusive) + granted(20, "b1", 2, 900));
 
-  EXPECT_TRUE(check(assemble(*read_lines(in))).is_good());
+  EXPECT_TRUE(check(assemble(*read_lines(in))).is_valid());
 }
 
 TEST(HistoryCheck, an_answer_to_what_nobody_asked_is_nonsense) {
@@ -381,7 +381,7 @@ TEST(HistoryLines, every_event_comes_back_as_it_was_written) {
                         invoke(1, "x1",
                                R"({"name":"s","permits":2,"capacity":3},)"
                                R"({"name":"k","mode":"SIX","start":"a"})",
-                               R"("asking":"try")") +
+                               R"("policy":"try")") +
                         of(2, "failed", "x1", R"("why":"deadlock","cycle":["x1","a1"])"));
   const auto events = read_lines(in);
   ASSERT_TRUE(events.has_value()) << events.error().detail;

@@ -227,7 +227,7 @@ TEST(HttpForce, what_another_page_sends_is_refused) {
 TEST(HttpForce, it_is_refused_when_it_is_off_and_through_a_proxy_that_names_itself) {
   HttpService off({.rights = {.force = HttpForce::off}});
   EXPECT_EQ(status_of(post_trusted(off, "/v1/locks/a:force-release")), 403);
-  EXPECT_HAS(off.get("/v1/rights"), R"({"may_force":false,"why":"listen.http_force is off",)");
+  EXPECT_HAS(off.get("/v1/rights"), R"({"may_force":false,"force_reason":"listen.http_force is off",)");
 
   HttpService on;
   for (const auto* field : {"X-Forwarded-For: 127.0.0.1\r\n", "Forwarded: for=1.2.3.4\r\n",

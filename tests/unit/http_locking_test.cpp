@@ -237,18 +237,18 @@ TEST(HttpLocking, what_can_never_succeed_is_refused_with_what_is_wrong) {
   HttpService service;
   const auto ask = [&](std::string_view body) { return service.post("/v1/locks/a:acquire", body); };
 
-  EXPECT_HAS(ask(R"({"mode":"Y"})"), "mode: IS, IX, S, U, SIX or X");
-  EXPECT_HAS(ask(R"({"mode":"X","capacity":2})"), "a semaphore has a capacity");
-  EXPECT_HAS(ask(R"({"permits":2})"), "a semaphore has a capacity");
-  EXPECT_HAS(ask(R"({"capacity":4294967296})"), "a semaphore has a capacity");
+  EXPECT_HAS(ask(R"({"mode":"Y"})"), "mode: expected IS, IX, S, U, SIX or X");
+  EXPECT_HAS(ask(R"({"mode":"X","capacity":2})"), "a semaphore requires capacity");
+  EXPECT_HAS(ask(R"({"permits":2})"), "a semaphore requires capacity");
+  EXPECT_HAS(ask(R"({"capacity":4294967296})"), "a semaphore requires capacity");
   EXPECT_HAS(ask(R"({"wait_ms":60001})"), "wait_ms: at most 60000");
-  EXPECT_HAS(ask(R"({"lease":7,"ttl_ms":5})"), "ttl_ms: the lease has one already");
-  EXPECT_HAS(ask(R"({"request":7})"), "request: asking twice needs a lease");
+  EXPECT_HAS(ask(R"({"lease":7,"ttl_ms":5})"), "ttl_ms: excluded by lease");
+  EXPECT_HAS(ask(R"({"request":7})"), "request: requires a lease");
   EXPECT_HAS(ask(R"({"ttl_ms":1})"), R"("code":"invalid_argument")");
-  EXPECT_HAS(ask(R"({"ttl":5})"), "ttl: there is no such field");
+  EXPECT_HAS(ask(R"({"ttl":5})"), "ttl: unknown field");
   EXPECT_HAS(service.post("/v1/leases/x:renew"), R"("status":400)");
-  EXPECT_HAS(service.post("/v1/leases", R"({"ttl_ms":true})"), "ttl_ms: a number");
-  EXPECT_HAS(service.post("/v1/locks/a:release", R"({"lease":1})"), "token: is missing");
+  EXPECT_HAS(service.post("/v1/leases", R"({"ttl_ms":true})"), "ttl_ms: expected a number");
+  EXPECT_HAS(service.post("/v1/locks/a:release", R"({"lease":1})"), "token: required");
   EXPECT_EQ(leases(service), 0U);
 }
 
@@ -302,7 +302,7 @@ TEST(HttpLocking, pages_of_others_and_those_who_may_not_are_refused) {
   EXPECT_EQ(ask(on, trusted + "X-Forwarded-For: 1.2.3.4\r\n"), 403);
   EXPECT_EQ(ask(on, trusted), 200);
   EXPECT_EQ(ask(off, trusted), 403);
-  EXPECT_HAS(off.get("/v1/rights"), R"("may_lock":false,"why_lock":"listen.http_lock is off")");
+  EXPECT_HAS(off.get("/v1/rights"), R"("may_lock":false,"lock_reason":"listen.http_lock is off")");
 }
 
 TEST(HttpLocking, who_asks_from_elsewhere_may_when_it_is_open) {

@@ -24,7 +24,7 @@ TEST(HttpPages, health_needs_nothing_and_readiness_a_leader_and_space) {
   EXPECT_EQ(status_of(full), 503);
   EXPECT_HAS(full, "the disk is full");
   service.store.lead(false);
-  EXPECT_HAS(service.get("/readyz"), "no member leads");
+  EXPECT_HAS(service.get("/readyz"), "the cluster has no leader");
   EXPECT_EQ(status_of(service.get("/healthz")), 200);
 }
 

@@ -70,12 +70,12 @@ TEST(HttpTokens, what_is_no_question_is_refused_with_what_is_wrong) {
                                "{\"name\":{\"a\":{}}}", "{\"name\":\"\\xff\"}"}) {
     EXPECT_EQ(status_of(answer(nonsense)), 400) << nonsense;
   }
-  EXPECT_HAS(answer("{}"), "name: is missing");
-  EXPECT_HAS(answer(R"({"name":"a"})"), "token: is missing");
-  EXPECT_HAS(answer(R"({"name":1,"token":2})"), "name: a text");
+  EXPECT_HAS(answer("{}"), "name: required");
+  EXPECT_HAS(answer(R"({"name":"a"})"), "token: required");
+  EXPECT_HAS(answer(R"({"name":1,"token":2})"), "name: expected a string");
   EXPECT_HAS(answer(R"({"name":"a","token":"x"})"), "token: a number");
-  EXPECT_HAS(answer(R"({"name":"a","token":-1})"), "token: a text, a whole number from 0 on");
-  EXPECT_HAS(answer(R"({"name":"a","token":1,"tokn":2})"), "tokn: there is no such field");
+  EXPECT_HAS(answer(R"({"name":"a","token":-1})"), "token: expected a string, a whole number from 0");
+  EXPECT_HAS(answer(R"({"name":"a","token":1,"tokn":2})"), "tokn: unknown field");
   EXPECT_EQ(status_of(answer(R"({"name":"a","token":1})")), 200);
 }
 

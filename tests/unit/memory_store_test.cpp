@@ -29,7 +29,7 @@ core::Acquire lock(std::uint64_t lease, std::uint64_t request) {
       .lease = core::LeaseId{lease}, .request = core::RequestId{request}, .items = {{.name = "a"}}};
 }
 
-TEST(MemoryStore, decides_with_the_real_state_machine_and_tells_listeners) {
+TEST(MemoryStore, applies_commands_to_the_state_machine_and_notifies_listeners) {
   Diary diary;
   MemoryStore store;
   store.listen(diary);
@@ -48,7 +48,7 @@ TEST(MemoryStore, decides_with_the_real_state_machine_and_tells_listeners) {
   });
 }
 
-TEST(MemoryStore, leases_expire_when_the_test_lets_time_pass) {
+TEST(MemoryStore, leases_expire_when_the_test_advances_the_clock) {
   Diary diary;
   MemoryStore store;
   store.listen(diary);
@@ -61,7 +61,7 @@ TEST(MemoryStore, leases_expire_when_the_test_lets_time_pass) {
   EXPECT_EQ(diary.types.back(), core::EventType::expired);
 }
 
-TEST(MemoryStore, leases_expire_by_themselves_when_time_flows) {
+TEST(MemoryStore, leases_expire_without_further_operations) {
   MemoryStore store({.time = Time::flows});
   std::promise<void> expired;
   struct Ear : server::Listener {
@@ -81,7 +81,7 @@ TEST(MemoryStore, leases_expire_by_themselves_when_time_flows) {
   EXPECT_EQ(expired.get_future().wait_for(30s), std::future_status::ready);
 }
 
-TEST(MemoryStore, a_paused_store_decides_nothing_until_it_is_resumed_or_stopped) {
+TEST(MemoryStore, a_paused_store_applies_nothing_until_it_is_resumed_or_stopped) {
   MemoryStore store;
   store.start();
   std::atomic<int> decided = 0;
@@ -101,7 +101,7 @@ TEST(MemoryStore, a_paused_store_decides_nothing_until_it_is_resumed_or_stopped)
   EXPECT_EQ(lost, 1);
 }
 
-TEST(MemoryStore, a_follower_and_a_full_disk_refuse) {
+TEST(MemoryStore, a_follower_and_a_full_disk_reject_commands) {
   MemoryStore store;
   store.start();
 

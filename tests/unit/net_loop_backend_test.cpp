@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Does nothing but what it is posted.
+/// Backend that runs posted jobs and nothing else.
 class TestBackend final : public LoopBackend {
  public:
   ~TestBackend() override { stop(); }
@@ -58,7 +58,7 @@ TEST(LoopBackends, do_now_runs_after_the_jobs_posted_before) {
   EXPECT_EQ(seen, 1);
 }
 
-// A job may be added at the moment when the loop takes the others out of the inbox.
+// A job may be pushed while the loop empties the queue.
 TEST(LoopBackends, every_job_of_many_threads_is_run) {
   TestBackend backend;
   std::atomic<int> done = 0;

@@ -131,14 +131,14 @@ function Access() {
       location.reload();
     };
     return (
-      <span class="access" title={mine.why}>
+      <span class="access" title={mine.force_reason}>
         <Icon name="user" /><span>{mine.user}</span>
         <button class="button is-quiet" onClick={log_out}>Log out</button>
       </span>
     );
   }
   return (
-    <span class="access" title={mine.why}>
+    <span class="access" title={mine.force_reason}>
       <Icon name="user" /><span>{mine.may_force ? "operator" : "reader"}</span>
     </span>
   );

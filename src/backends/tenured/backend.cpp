@@ -7,8 +7,9 @@
 namespace tenure::backends::tenured {
 namespace {
 
-/// Of granting a lease; those of acquisitions are counted from 1.
+/// Request id of a lease grant. Acquisitions count from 1, so it never collides.
 constexpr std::uint64_t grant_request = ~std::uint64_t{0};
+/// Extra time for a reply that arrives just at the deadline.
 constexpr std::chrono::milliseconds grace{500};
 
 PendingCallPtr make_call(PendingCall::Done done) {
@@ -44,10 +45,11 @@ Result<std::unique_ptr<TenuredBackend>> TenuredBackend::open(Servers servers, st
       tell();
     });
   });
-  // The session_client keeps the time, and knows what went wrong.
+  // The session client enforces the timeout and knows the cause; the grace only covers a stopped
+  // event loop.
   backend->parker().wait(*connected, std::chrono::steady_clock::now() + timeout + grace);
   if (!connected->is_signalled()) {
-    return fail(Errc::unavailable, "no server answers");
+    return fail(Errc::unavailable, "no server responds");
   }
   if (!*answer) {
     return std::unexpected(answer->error());
@@ -60,11 +62,12 @@ TenuredBackend::~TenuredBackend() {
   const auto stopped = std::make_shared<sys::WaitSlot>();
   post_behind(
       [this, tell = signal_of(stopped)] { session_client_->stop(shutdown_timeout_, tell); });
-  // The session_client keeps the time, unless this process did not run for a while.
+  // The session client enforces the timeout, unless this process was suspended.
   parker().wait(*stopped, deadline);
   stop();
   if (!stopped->is_signalled()) {
-    session_client_->cancel();  // Nobody else runs the loop any more.
+    // The loop has stopped, so this thread may access the session client.
+    session_client_->cancel();
   }
 }
 
@@ -82,7 +85,7 @@ Capabilities TenuredBackend::capabilities() const noexcept {
 }
 
 Limits TenuredBackend::limits() const noexcept {
-  // As many ids as fit into one message.
+  // The ids of one renewal fit into one message of 64 KiB.
   return {.renewals_max = 4000};
 }
 
@@ -163,7 +166,8 @@ WatchId TenuredBackend::watch(WatchRequest request, Sink sink) {
                sink = std::move(sink)]() mutable {
     session_client_->watch(id, std::move(request), std::move(sink), std::move(tell));
   });
-  // What happens after the call is to be told, also by another client. The loop cannot wait.
+  // The caller expects every event after this call, also those caused by another client, so it
+  // waits for the acknowledgement. The loop's own thread cannot wait.
   if (!runs_here()) {
     parker().wait(*begun, deadline);
   }

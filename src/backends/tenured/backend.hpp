@@ -15,10 +15,14 @@
 
 namespace tenure::backends::tenured {
 
-/// The lock service `tenured`, over one connection, whatever the number of waits.
+/// Backend for tenure://: one connection to the leader carries all requests, whatever the number of
+/// waits. Requests of all threads are batched on the event loop.
+///
+/// Thread safe, as Backend requires.
 class TenuredBackend final : public LoopBackend {
  public:
-  /// Returns when a server answers; `unavailable` says why none did within `timeout`.
+  /// Connects. Returns when a server responds; `unavailable` gives the reason why none did within
+  /// `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<TenuredBackend>> open(
       Servers servers, std::string client, std::chrono::milliseconds timeout);
   ~TenuredBackend() override;
@@ -42,10 +46,10 @@ class TenuredBackend final : public LoopBackend {
   TenuredBackend(Servers servers, std::string client);
 
  private:
-  /// Adds an operation to the batch that is sent next.
+  /// Queues an operation for the next batch.
   void send(PendingCallPtr call);
   void send_all() override;
-  /// Runs `job` on the loop, after the operations before it have been passed to the session_client.
+  /// Runs `job` on the loop, after the queued operations were passed to the session client.
   template <class Job>
   void post_behind(Job job);
   [[nodiscard]] std::function<void()> signal_of(const std::shared_ptr<sys::WaitSlot>& slot);
@@ -53,8 +57,8 @@ class TenuredBackend final : public LoopBackend {
   std::chrono::milliseconds shutdown_timeout_;
   std::atomic<std::uint64_t> last_watch_ = 0;
 
-  // On the loop:
-  std::vector<PendingCallPtr> batch_;  ///< Operations to send.
+  // Used on the event loop only:
+  std::vector<PendingCallPtr> batch_;  ///< Operations of the next batch.
   std::shared_ptr<SessionClient> session_client_;
 };
 

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds retry_after{50};
 
 void HolderQueries::add(std::string name, Done done) {
   if (pending_.size() >= pending_max) {
-    done(fail(Errc::resource_exhausted, "too many questions are not answered yet"));
+    done(fail(Errc::resource_exhausted, "too many holder queries are pending"));
     return;
   }
   const auto id = ++last_id_;
@@ -55,12 +55,12 @@ void HolderQueries::end(const Error& why) {
 void HolderQueries::send(Id id, const std::string& name) {
   v1::ListRequest request;
   request.set_prefix(name);
-  request.set_limit(2);  // A lock and a space may have the same name.
+  request.set_limit(2);  // A lock and a space can have the same name.
   grpc::UnaryClientCall<v1::ListResponse>::start(
       *channel_, "/tenure.v1.Admin/List", request,
       [this, alive = std::weak_ptr(life_), id, channel = channel_.get()](
           const grpc::Status& status, const v1::ListResponse& answer) {
-        // What an older connection says at its end is of no use any more.
+        // A reply of an older connection is out of date.
         if (!alive.expired() && channel_.get() == channel) {
           completed(id, status, answer);
         }
@@ -74,7 +74,8 @@ void HolderQueries::completed(Id id, const grpc::Status& status, const v1::ListR
   }
   const auto error = error_from(status, channel_->authority());
   if (!status.ok() && error == Errc::unavailable) {
-    // It does not lead any more, so that another connection is due; or it is not sure.
+    // The server lost the leadership, so a new connection follows, or its leadership is not
+    // confirmed.
     if (!std::exchange(is_retry_due_, true)) {
       retry_timer_.expires_after(retry_after);
       retry_timer_.async_wait([this](const boost::system::error_code& cancelled) {

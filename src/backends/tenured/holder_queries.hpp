@@ -16,20 +16,22 @@
 
 namespace tenure::backends::tenured {
 
-/// Questions about who holds what. They change nothing, so one that is not answered before the
-/// connection is lost is asked again on the next one. All on the loop's thread.
+/// Pending queries for the holders of a lock. They are reads, so a query without a reply is sent
+/// again on the next connection.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class HolderQueries {
  public:
   explicit HolderQueries(boost::asio::io_context& loop) : retry_timer_(loop) {}
 
   using Done = Backend::Done<std::vector<Holder>>;
-  /// Not answered at the same time; more are refused.
+  /// Maximum number of pending queries; further ones fail with `resource_exhausted`.
   static constexpr std::size_t pending_max = 10'000;
 
   void add(std::string name, Done done);
   void connected(const std::shared_ptr<grpc::Channel>& channel);
   void disconnected();
-  /// All that are left hear this.
+  /// Fails all pending queries.
   void end(const Error& why);
 
  private:
@@ -43,7 +45,7 @@ class HolderQueries {
   void send_all();
   void completed(Id id, const grpc::Status& status, const v1::ListResponse& answer);
 
-  std::shared_ptr<grpc::Channel> channel_;  ///< Null: not connected.
+  std::shared_ptr<grpc::Channel> channel_;  ///< Current channel; null: not connected.
   std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
   boost::asio::steady_timer retry_timer_;
   bool is_retry_due_ = false;

@@ -10,7 +10,7 @@ std::string resource_of(const v1::Acquire& acquire) {
     return {};
   }
   const auto& item = acquire.items(0);
-  // A name has no zero byte.
+  // Names contain no zero byte, so it separates name and range.
   return item.has_keys() ? item.name() + std::string(1, 0) + item.keys().range().SerializeAsString()
                          : item.name();
 }

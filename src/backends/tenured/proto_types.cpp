@@ -8,7 +8,7 @@ namespace tenure::backends::tenured {
 namespace {
 
 v1::Mode mode_of(LockMode mode) {
-  // One numbering for both; 0 is left for "not said".
+  // Both enumerations have the same order; 0 means unspecified in protobuf.
   static_assert(static_cast<int>(LockMode::exclusive) + 1 == v1::MODE_EXCLUSIVE);
   return static_cast<v1::Mode>(static_cast<int>(mode) + 1);
 }
@@ -53,8 +53,8 @@ void write(const AcquireRequest& request, v1::Acquire& out) {
   if (request.queue == Queue::skip) {
     out.set_timeout_ms(0);
   }
-  out.set_again(request.spec->self_conflict == SelfConflict::reenter ? v1::AGAIN_REENTER
-                                                                     : v1::AGAIN_REFUSE);
+  out.set_self_conflict(request.spec->self_conflict == SelfConflict::reenter ? v1::SELF_CONFLICT_REENTER
+                                                                     : v1::SELF_CONFLICT_REFUSE);
   out.set_owner(request.spec->owner);
   out.set_metadata(request.spec->metadata);
 }
@@ -76,12 +76,13 @@ void write(const WatchRequest& request, Revision start, v1::WatchCreate& out) {
   out.set_key(request.name);
   out.set_prefix(request.scope == WatchScope::prefix);
   out.set_start_revision(start.get());
-  // Who is gone is told by what the record was before.
+  // The previous record identifies the holder that left.
   out.set_previous_record(true);
 }
 
 Error error_from(const v1::Refused& refused) {
-  // One numbering for both. A newer server may know more codes; what they mean is not known here.
+  // Both enumerations have the same values. A code of a newer server is unknown here and maps to
+  // `unavailable`.
   static_assert(static_cast<int>(Errc::unsupported) == v1::Code_MAX);
   const bool is_known = v1::Code_IsValid(refused.code()) && refused.code() != v1::CODE_UNSPECIFIED;
   return {.code = is_known ? static_cast<Errc>(refused.code()) : Errc::unavailable,

@@ -20,7 +20,7 @@ void write(const WatchRequest& request, Revision start, v1::WatchCreate& out);
 
 [[nodiscard]] Error error_from(const v1::Refused& refused);
 using backends::error_from;
-/// Who leads, if the server said so.
+/// Endpoint of the leader from a redirect; empty if the server does not know it.
 [[nodiscard]] std::optional<Endpoint> leader_in(const grpc::Status& status);
 [[nodiscard]] LockEvent event_from(const v1::Event& event);
 [[nodiscard]] Holder holder_from(const v1::Holder& holder);

@@ -22,8 +22,7 @@ Result<std::unique_ptr<Backend>> open_tenure(Url& url, const ConnectOptions& opt
   }
   if (options.on_warning && exposes_token(*servers)) {
     options.on_warning(
-        "the token goes over the network in plain text: anybody on the way can take it; add "
-        "tls_ca=FILE to the URL");
+        "the token is sent unencrypted and can be intercepted; add tls_ca=FILE to the URL");
   }
   auto opened = TenuredBackend::open(*std::move(servers),
                                      options.owner.empty() ? sys::process_label() : options.owner,
@@ -42,7 +41,7 @@ const bool is_added = [] {
 }  // namespace
 }  // namespace tenure::backends::tenured
 
-/// Symbol that the package asks for, so that a linker keeps this file of a static library.
+/// Symbol that the package references, so that a linker keeps this file of a static library.
 extern "C" bool tenure_has_cluster() {
   return tenure::backends::tenured::is_added;
 }

@@ -13,7 +13,7 @@
 namespace tenure::backends::tenured {
 namespace {
 
-/// Of one message; the server takes 64 KiB unless it is told otherwise.
+/// Upper bound for a request message. The server accepts 64 KiB by default; the rest is headroom.
 constexpr std::size_t message_bytes = 48 * 1024;
 
 Error unavailable(const std::string& why) {
@@ -28,7 +28,7 @@ RequestKey key_of(const Message& message) {
 
 }  // namespace
 
-/// The Session stream of one connection.
+/// Session stream of one connection.
 class SessionClient::Stream final : public grpc::ClientCall {
  public:
   explicit Stream(std::weak_ptr<SessionClient> session_client)
@@ -40,8 +40,8 @@ class SessionClient::Stream final : public grpc::ClientCall {
     if (!session_client || session_client->stream_.get() != this) {
       return;
     }
-    // All parts of a message come and go together: no allocation for each. Protobuf ends the
-    // process if the buffer is not aligned; it needs no zeros.
+    // One arena per message avoids an allocation for each part. Protobuf aborts on an unaligned
+    // buffer; zero-initialisation is not needed.
     alignas(8) std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init)
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
@@ -97,13 +97,13 @@ void SessionClient::begin_session(const std::shared_ptr<grpc::Channel>& channel)
   stream_ = std::make_shared<Stream>(weak_from_this());
   channel->begin("/tenure.v1.LockService/Session", stream_);
   if (!stream_) {
-    return;  // It could not even begin; disconnected() saw to it.
+    return;  // The stream failed at once; disconnected() has handled it.
   }
   v1::SessionRequest hello;
   hello.mutable_hello()->set_client(client_);
   hello.mutable_hello()->set_keep_waits(true);
   stream_->send(hello);
-  // follow_again() makes new ones.
+  // resubscribe_leases() creates new ones.
   absl::erase_if(pending_, [](const auto& entry) {
     return entry.second->operation.has_renew_leases() &&
            std::holds_alternative<std::monostate>(entry.second->done);
@@ -127,7 +127,8 @@ void SessionClient::begin_session(const std::shared_ptr<grpc::Channel>& channel)
   }
 }
 
-/// A server tells of losses only on the stream that used the lease last.
+/// A server reports losses only on the stream that used the lease last, so each new stream renews
+/// all leases.
 void SessionClient::resubscribe_leases() {
   std::vector<Id> ids;
   std::vector<std::uint64_t> leases(leases_.begin(), leases_.end());
@@ -144,14 +145,14 @@ void SessionClient::resubscribe_leases() {
   send_all(ids);
 }
 
-// Errands.
+// Calls.
 
 void SessionClient::submit(std::vector<PendingCallPtr> calls) {
   std::vector<Id> ids;
   ids.reserve(calls.size());
   for (auto& call : calls) {
     if (stopped_ || rejection_) {
-      fail_with(*call, stopped_ ? unavailable("the client ends") : *rejection_);
+      fail_with(*call, stopped_ ? unavailable("the client is closed") : *rejection_);
       continue;
     }
     const auto id = ++last_id_;
@@ -183,7 +184,7 @@ void SessionClient::submit(std::vector<PendingCallPtr> calls) {
 void SessionClient::send_all(const std::vector<Id>& ids) {
   v1::SessionRequest batch;
   std::size_t bytes = 0;
-  // The operations stay ours, in case they have to be sent again: the batch only borrows them.
+  // The operations stay owned by the calls, for a retry; the message only borrows them.
   const auto send = [&] {
     if (batch.operations_size() > 0) {
       stream_->send(batch);
@@ -221,7 +222,8 @@ void SessionClient::abandon(LeaseId lease, RequestId request) {
   submit(std::move(one));
 }
 
-// Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
+// Without a connection it is unknown whether the wait was granted. The caller gets `cancelled` now;
+// the abandon is sent later and releases a grant.
 void SessionClient::cancel_wait(PendingCall& abandon) {
   const auto it = waits_.find(key_of(abandon.operation.abandon()));
   if (it != waits_.end()) {
@@ -277,9 +279,8 @@ void SessionClient::received(const v1::SessionResponse& response) {
     }
   }
   if (std::exchange(has_unknown_outcome_, false)) {
-    disconnected(
-        error_from({grpc::StatusCode::unavailable, "it cannot say what became of a request"},
-                   channel_->authority()));
+    disconnected(error_from({grpc::StatusCode::unavailable, "the outcome of a request is unknown"},
+                            channel_->authority()));
   }
   end_if_idle();
 }
@@ -295,7 +296,7 @@ void SessionClient::handle_outcome(const v1::Outcome& outcome) {
     return;
   }
   if (outcome.has_refused() && outcome.refused().code() == v1::CODE_UNAVAILABLE) {
-    // Nobody knows what becomes of it: it stays, and is asked again on the next connection.
+    // The outcome is unknown: the call stays pending and is sent again on the next connection.
     has_unknown_outcome_ = true;
     return;
   }
@@ -313,7 +314,7 @@ void SessionClient::abandon_handle_outcome(const PendingCall& abandon, const v1:
     complete(*take(it->second), outcome);
     return;
   }
-  // Else the grant was told to its caller just before, and is his to give back.
+  // Otherwise the grant reached the caller just before, and the caller releases it.
   if (abandon.is_detached && outcome.has_granted()) {
     auto call = std::make_unique<PendingCall>();
     auto& release = *call->operation.mutable_release();
@@ -354,7 +355,7 @@ void SessionClient::complete(PendingCall& call, const v1::Outcome& outcome) {
 void SessionClient::renewal_handle_outcome(PendingCall& call, const v1::Renewed& renewed) {
   if (renewed.unconfirmed_size() > 0) {
     confirm_holds(renewed);
-    // Not lost, and not renewed either: the next renewal will say.
+    // Neither lost nor renewed: the next renewal decides.
     fail_with(call, unavailable("the cluster was restored; the lease is being confirmed"));
     return;
   }
@@ -414,7 +415,7 @@ void SessionClient::fail_with(PendingCall& call, const Error& error) {
       call.done);
 }
 
-// The rest.
+// Watches.
 
 void SessionClient::watch(WatchId id, WatchRequest request, Backend::Sink sink,
                           std::function<void()> begun) {
@@ -426,7 +427,7 @@ void SessionClient::watch(WatchId id, WatchRequest request, Backend::Sink sink,
 void SessionClient::stop(std::chrono::milliseconds timeout, std::function<void()> done) {
   stopped_ = std::move(done);
   fail_waits();
-  // Another one of several may lead soon.
+  // With several servers, another one may lead soon.
   const bool may_recover = stream_ || !connector_->has_single_endpoint();
   shutdown_timer_.expires_after(may_recover ? timeout : std::chrono::milliseconds(0));
   shutdown_timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {

@@ -27,7 +27,7 @@
 
 namespace tenure::backends::tenured {
 
-/// One operation for the server, and whom to tell.
+/// Operation in flight and its completion callback.
 struct PendingCall {
   using Done = std::variant<std::monostate, Backend::Done<void>, Backend::Done<Granted>,
                             Backend::Done<Renewed>>;
@@ -35,28 +35,32 @@ struct PendingCall {
   v1::Operation operation{};
   Done done{};
   std::size_t queue_position = 0;
-  /// Of an abandon: its caller was told `cancelled` already, so a grant is nobody's.
+  /// For an abandon: the wait was already completed with `cancelled`, so a late grant must be
+  /// released.
   bool is_detached = false;
-  /// Of an acquire: it is in the queue, so that no answer is due.
+  /// For an acquire: the server has queued it, so no immediate reply is due.
   bool is_queued = false;
 };
-/// Goes through several hands, and is too large to be moved each time.
+/// Unique owner; a call is passed on several times and is too large to move each time.
 using PendingCallPtr = std::unique_ptr<PendingCall>;
 
-/// Carries errands to the leader and their outcomes back, over one Session stream. When the
-/// connection is lost, or another member leads, what is not answered is sent again on the next
-/// one, in its order and with its request ids, so the server answers what it answered before or
-/// finds the old place in the queue. All on the loop's thread.
+/// Session client: sends calls to the leader over one Session stream and completes them.
+///
+/// When the connection is lost or another member leads, pending calls are sent again on the next
+/// stream, in their order and with their request ids. The server returns the previous outcome or
+/// finds the old position in the wait queue, so every call is applied exactly once.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class SessionClient : public std::enable_shared_from_this<SessionClient> {
  public:
   SessionClient(boost::asio::io_context& loop, Servers servers, std::string client);
 
-  /// Dials. `first` is told once: when the first connection stands, or why none does, when all
-  /// servers were tried in vain or `timeout` is over.
+  /// Connects. `first` is called once: with success when the first session is established, or with
+  /// the last error when every server failed or `timeout` has passed.
   void start(std::chrono::milliseconds timeout, std::move_only_function<void(Result<void>)> first);
-  /// Who is told of losses from now on.
+  /// Observer of losses and connection changes from now on.
   void set_listener(Listener& listener);
-  /// Takes them on, in their order.
+  /// Sends the calls in their order, now or after the next connect.
   void submit(std::vector<PendingCallPtr> calls);
   void abandon(LeaseId lease, RequestId request);
   void watch(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
@@ -64,10 +68,10 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void holders(std::string name, Backend::Done<std::vector<Holder>> done) {
     queries_.add(std::move(name), std::move(done));
   }
-  /// Waits end with `unavailable` now, the rest when it is answered or `timeout` is over. Then
-  /// `done`.
+  /// Graceful shutdown: waits fail with `unavailable` at once, other calls may complete until
+  /// `timeout`. Then calls `done`.
   void stop(std::chrono::milliseconds timeout, std::function<void()> done);
-  /// Everything ends with `unavailable` now.
+  /// Fails every pending call with `unavailable` at once.
   void cancel();
 
  private:
@@ -76,19 +80,19 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
 
   void begin_health_check(const std::shared_ptr<grpc::Channel>& channel);
   void request_health(const std::shared_ptr<grpc::Channel>& channel);
-  /// It lives and does not lead.
+  /// Handles a server that responds but does not lead: follows its redirect or retries.
   void handle_not_leader(const std::shared_ptr<grpc::Channel>& channel, const grpc::Status& status);
   void stream_ended(const grpc::Status& status);
-  /// The server at the other end does not answer any more.
+  /// Handles a server that stopped responding.
   void connection_broken(const Error& why);
   void begin_session(const std::shared_ptr<grpc::Channel>& channel);
   void disconnected(const Error& why);
-  /// By a server that answers, so that asking again would not help: all that is open fails.
+  /// Fails all pending calls: a responding server rejects this client, so a retry would not help.
   void reject_all(const Error& why);
-  /// Tells the opener, when no server is left to be tried.
+  /// Reports the failure to open() after every server was tried.
   void connect_failed(const Error& why);
   void schedule_liveness_check();
-  /// How long the server may be silent, for what we wait for at the moment.
+  /// Silence after which the server is pinged, for the calls that are pending.
   [[nodiscard]] grpc::Http2Connection::KeepAlive keep_alive() const;
   void observe_ttl(std::chrono::milliseconds ttl);
 
@@ -96,14 +100,14 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void received(const v1::SessionResponse& response);
   void handle_outcome(const v1::Outcome& outcome);
   void complete(PendingCall& call, const v1::Outcome& outcome);
-  /// By the answer to a renewal.
+  /// Reports a lease that a renewal found ended.
   void lease_lost(std::uint64_t lease);
   void renewal_handle_outcome(PendingCall& call, const v1::Renewed& renewed);
-  /// The cluster was restored from a backup: tells it what is held under these leases.
+  /// After a restore from a backup: reports the holds of these leases to the cluster.
   void confirm_holds(const v1::Renewed& renewed);
   static void fail_with(PendingCall& call, const Error& error);
   void abandon_handle_outcome(const PendingCall& abandon, const v1::Outcome& outcome);
-  /// Its wait, without an answer; its caller hears `cancelled`.
+  /// Completes the wait of `abandon` with `cancelled` without waiting for a reply.
   void cancel_wait(PendingCall& abandon);
   void cancel_abandoned_waits();
   [[nodiscard]] PendingCallPtr take(Id id);
@@ -115,35 +119,38 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   boost::asio::io_context& loop_;
   std::string client_;
   std::shared_ptr<ChannelConnector> connector_;
-  std::shared_ptr<grpc::Channel> channel_;  ///< Null: not connected.
-  std::shared_ptr<Stream> stream_;          ///< On it.
+  std::shared_ptr<grpc::Channel> channel_;  ///< Current channel; null: not connected.
+  std::shared_ptr<Stream> stream_;  ///< Session stream on the channel; null: not established.
   std::chrono::milliseconds health_check_timeout_;
   boost::asio::steady_timer health_check_timer_;
-  std::size_t health_checks_ = 0;  ///< Of this connection.
+  std::size_t health_checks_ = 0;  ///< Health checks sent on this connection.
   boost::asio::steady_timer liveness_timer_;
   grpc::Http2Connection::Clock::time_point last_liveness_check_{};
   boost::asio::steady_timer shutdown_timer_;
   Watches watches_;
   HolderQueries queries_;
   Listener* listener_ = nullptr;
-  std::size_t server_count_;  ///< How many we were told of.
+  std::size_t server_count_;  ///< Number of servers in the URL.
   std::move_only_function<void(Result<void>)> on_first_connection_;
   std::size_t first_attempts_left_;
   boost::asio::steady_timer connect_timer_;
-  Error last_failure_{.code = Errc::unavailable, .detail = "no server answers"};
+  Error last_failure_{.code = Errc::unavailable, .detail = "no server responds"};
   std::function<void()> stopped_;
 
-  bool has_unknown_outcome_ = false;  ///< Something was answered `unavailable`.
-  /// Why the last server refused us; what is asked until there is another connection fails by it.
+  bool has_unknown_outcome_ = false;  ///< A reply was `unavailable`: the outcome is unknown.
+  /// Error of the last server that rejected this client. Calls fail with it until the next
+  /// connection.
   std::optional<Error> rejection_;
 
   Id last_id_ = 0;
-  absl::btree_map<Id, PendingCallPtr> pending_;  ///< Not answered, in their order.
+  absl::btree_map<Id, PendingCallPtr> pending_;  ///< Calls without a reply, in request order.
   absl::flat_hash_map<RequestKey, Id> waits_;
-  std::size_t queued_count_ = 0;  ///< Of open_, those that are in a queue.
+  std::size_t queued_count_ = 0;  ///< Pending calls that wait in a queue at the server.
   KnownHolds holds_;
-  absl::flat_hash_set<std::uint64_t> leases_;  ///< Of ours that live, as far as we know.
-  std::chrono::milliseconds shortest_ttl_{0};  ///< Of those, or of one that is gone; 0: none.
+  /// Leases of this client that are alive, as far as it knows.
+  absl::flat_hash_set<std::uint64_t> leases_;
+  /// Shortest TTL of those and of recent leases; 0: none.
+  std::chrono::milliseconds shortest_ttl_{0};
 };
 
 }  // namespace tenure::backends::tenured

@@ -9,7 +9,7 @@
 #include "grpc/transport_status.hpp"
 #include "sys/jitter.hpp"
 
-// How a session_client finds the leader, and notices that it is gone.
+// Finding the leader and detecting its loss.
 
 namespace tenure::backends::tenured {
 namespace {
@@ -17,24 +17,23 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto lock_service = "tenure.v1.LockService";
-/// A server that does not lead, and cannot say who does, is asked again so often before another one
-/// is tried: it may be cut off from the others.
+/// Health checks of a server that neither leads nor knows the leader, before another server is
+/// tried: it may be partitioned from the others. 25 checks at 25 ms take about one election
+/// timeout.
 constexpr std::size_t health_checks_max = 25;
 constexpr milliseconds health_check_interval{25};
-/// One that accepts and says nothing must not keep us from the others.
+/// A server that accepts connections but does not respond must not block the others.
 constexpr milliseconds health_check_timeout_max{1000};
 
-/// How often we look whether the server is still there: while an answer is due, while something
-/// else depends on it, and else.
+/// Interval of liveness checks: with pending calls, with leases or waits, otherwise.
 constexpr milliseconds check_interval_pending{100};
 constexpr milliseconds check_interval_leases{500};
 constexpr milliseconds check_interval_idle{1000};
-/// The silence after which we ask whether anybody is there: while an answer is due, while somebody
-/// waits in a queue.
+/// Silence after which the server is pinged: with pending calls, with queued waits.
 constexpr milliseconds ping_after_pending{300};
 constexpr milliseconds ping_after_queued{2000};
-/// With a lease that is short, both that and the wait for the pong are this part of it: two
-/// renewals are due in that time at the earliest.
+/// Ping interval and pong timeout are at most TTL/6 for short leases, so that at least two renewals
+/// fit into the time until a failure is detected.
 constexpr int ttl_fraction = 6;
 constexpr milliseconds pong_min{200};
 constexpr milliseconds pong_max{500};
@@ -43,10 +42,10 @@ Error unavailable(const grpc::Channel& channel, const std::string& why) {
   return error_from({grpc::StatusCode::unavailable, why}, channel.authority());
 }
 
-/// Of a server that did not even say how it is: it may want something else.
+/// Adds a hint to the error of a server that did not respond: it may require TLS.
 grpc::Status with_hint(grpc::Status status, const grpc::Channel& channel) {
   if (status.code == grpc::StatusCode::unavailable && !channel.is_tls()) {
-    status.message += "; if it wants TLS, tls_ca names its authority";
+    status.message += "; if it requires TLS, set tls_ca to its CA file";
   }
   return status;
 }
@@ -66,7 +65,7 @@ void SessionClient::start(milliseconds timeout, std::move_only_function<void(Res
   schedule_liveness_check();
 }
 
-/// Is it one that leads?
+/// Checks whether the server of a new channel leads.
 void SessionClient::begin_health_check(const std::shared_ptr<grpc::Channel>& channel) {
   channel_ = channel;
   health_checks_ = 0;
@@ -88,7 +87,7 @@ void SessionClient::request_health(const std::shared_ptr<grpc::Channel>& channel
       [weak = weak_from_this(), channel](const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->channel_ == channel && !self->stream_) {
-          self->connection_broken(unavailable(*channel, "it does not answer; is it tenured?"));
+          self->connection_broken(unavailable(*channel, "it does not respond; is it tenured?"));
         }
       });
   ::grpc::health::v1::HealthCheckRequest request;
@@ -113,13 +112,13 @@ void SessionClient::request_health(const std::shared_ptr<grpc::Channel>& channel
 
 void SessionClient::handle_not_leader(const std::shared_ptr<grpc::Channel>& channel,
                                       const grpc::Status& status) {
-  // Somebody lives, so it is worth while to wait for a leader.
+  // A member responds, so waiting for an election is useful: do not give up after one round.
   first_attempts_left_ = server_count_ + 1;
   if (const auto leader = leader_in(status); leader && connector_->redirect_to(*leader)) {
     disconnected(unavailable(*channel, "it does not lead; " + name_of(*leader) + " does"));
     return;
   }
-  last_failure_ = unavailable(*channel, "it does not lead, and knows nobody who does");
+  last_failure_ = unavailable(*channel, "it does not lead and knows no leader");
   if (health_checks_ >= health_checks_max) {
     disconnected(last_failure_);
     return;
@@ -129,7 +128,7 @@ void SessionClient::handle_not_leader(const std::shared_ptr<grpc::Channel>& chan
       [weak = weak_from_this(), channel](const boost::system::error_code& error) {
         const auto self = weak.lock();
         if (!error && self && self->channel_ == channel && !self->stream_) {
-          // Two that name each other while the leadership moves: one of them will be right.
+          // During an election two members may name each other; one of them will be right.
           self->connector_->reset_redirects();
           self->request_health(channel);
         }
@@ -202,7 +201,7 @@ void SessionClient::observe_ttl(milliseconds ttl) {
 
 grpc::Http2Connection::KeepAlive SessionClient::keep_alive() const {
   if (connector_->has_single_endpoint() || (pending_.empty() && leases_.empty())) {
-    // Without another one to go to there is no hurry.
+    // With one server there is no alternative: no need to detect its failure early.
     return {};
   }
   const auto part = shortest_ttl_ == milliseconds::zero() ? pong_max : shortest_ttl_ / ttl_fraction;
@@ -230,7 +229,7 @@ void SessionClient::schedule_liveness_check() {
           return;
         }
         const auto now = grpc::Http2Connection::Clock::now();
-        // If it was us who slept, what the server said meanwhile is to be read first.
+        // If this process was suspended, buffered replies must be read before the server is judged.
         const bool is_late =
             now - std::exchange(self->last_liveness_check_, now) > 3 * pause + check_interval_idle;
         if (self->channel_ && !is_late) {

@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint16_t default_port = 7420;
 constexpr std::size_t token_bytes_max = 1024;
 
-/// What may stand in a header: printable, and no spaces. Its words never repeat the token.
+/// Checks that a token is a valid header value: printable, without spaces. The error never repeats
+/// the token.
 Result<std::string> checked(std::string token, const std::string& where) {
   const bool is_good =
       !token.empty() && token.size() <= token_bytes_max &&
@@ -41,7 +42,7 @@ Result<std::string> token_in(const std::string& file) {
   return checked(std::move(line), "the token file " + file);
 }
 
-/// Takes the token, and any user before it, off the front of the authority.
+/// Removes the token, and a user name before it, from the authority.
 std::string take_token(Url& url) {
   auto& text = url.authority.text;
   const auto at = text.rfind('@');
@@ -55,12 +56,12 @@ std::string take_token(Url& url) {
   return token;
 }
 
-/// By the URL first, then as the program says.
+/// Finds the token: the URL takes precedence over the options of the program.
 Result<std::string> find_token(Url& url, const std::string& token_file, const Login& login) {
   const bool has_one = url.authority.text.find('@') != std::string::npos;
   auto token = take_token(url);
   if (has_one) {
-    return checked(std::move(token), "what stands before the '@' of the URL");
+    return checked(std::move(token), "the part before '@' of the URL");
   }
   if (!token_file.empty()) {
     return token_in(token_file);
@@ -75,7 +76,7 @@ Result<std::string> find_token(Url& url, const std::string& token_file, const Lo
 
 Result<Servers> servers_from(Url& url, std::chrono::milliseconds timeout, const Login& login) {
   if (!url.path.text.empty()) {
-    return complain_at(url.path.position, "tenure:// has no path; key_prefix=… is an option");
+    return url_error(url.path.position, "tenure:// has no path; key_prefix=… is an option");
   }
   std::string token_file;
   TlsFiles files;

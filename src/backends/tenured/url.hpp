@@ -10,22 +10,22 @@
 
 namespace tenure::backends::tenured {
 
-/// Who we are, if the URL does not say it. The token wins over the file.
+/// Credentials of the program, used if the URL has none. The token takes precedence over the file.
 struct Login {
   std::string token{};
   std::string token_file{};
 };
 
-/// Parses a tenure:// URL: servers, token before the '@', and the options token_file, tls_ca,
-/// tls_cert and tls_key, which it takes out of the URL. `invalid_argument` says what is wrong and
-/// where, and never the token.
+/// Parses a tenure:// URL: servers, token before '@', and the options token_file, tls_ca, tls_cert
+/// and tls_key, which are removed from the URL. Errors (`invalid_argument`) name the position and
+/// never contain the token.
 [[nodiscard]] Result<Servers> servers_from(Url& url, std::chrono::milliseconds timeout,
                                            const Login& login = {});
 
-/// Would anybody on the way see the token?
+/// Whether the token would cross the network unencrypted.
 [[nodiscard]] bool exposes_token(const Servers& servers);
 
-/// All are on this machine.
+/// Whether all servers run on this machine.
 [[nodiscard]] bool are_local(const Servers& servers);
 
 }  // namespace tenure::backends::tenured

@@ -19,7 +19,7 @@ constexpr net::Backoff::Options retry{.min = std::chrono::milliseconds(50),
 class Watches::Stream final : public grpc::ClientCall {
  public:
   explicit Stream(Watches& watches) : watches_(&watches) {}
-  /// Nobody listens any more.
+  /// Detaches the stream from its owner and cancels it.
   void detach() {
     watches_ = nullptr;
     cancel();
@@ -64,7 +64,7 @@ void Watches::begin(WatchId id, Watch& watch) {
     stream_ = std::make_shared<Stream>(*this);
     channel_->begin("/tenure.v1.LockService/Watch", stream_);
     if (!stream_) {
-      return;  // It could not even begin; the connection is at its end.
+      return;  // The stream failed at once; the connection is ending.
     }
   }
   v1::WatchRequest request;
@@ -125,7 +125,7 @@ void Watches::disconnected() {
 void Watches::end() {
   disconnected();
   for (const auto& [id, watch] : std::exchange(watches_, {})) {
-    (*watch.sink)(fail(Errc::unavailable, "the client ends"));
+    (*watch.sink)(fail(Errc::unavailable, "the client is closed"));
   }
 }
 
@@ -149,7 +149,7 @@ void Watches::received(const v1::WatchResponse& response) {
       begun();
     }
   }
-  // The sink may end the watch.
+  // The sink may remove the watch.
   const auto sink = it->second.sink;
   for (const auto& event : response.events()) {
     it->second.next = Revision{event.revision() + 1};
@@ -164,10 +164,10 @@ void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
   if (response.compact_revision() == 0 && response.resume_revision() != 0) {
     it->second.next = Revision{response.resume_revision()};
     if (std::exchange(it->second.phase, Phase::idle) == Phase::active) {
-      // We were too slow; what was dropped is still to be had.
+      // This client was too slow; the server still has the dropped events.
       begin(id, it->second);
     } else {
-      // It could not begin to watch; that may be better soon.
+      // The server could not register the watch; it may succeed later.
       begin_all_after_delay();
     }
     return;
@@ -176,14 +176,14 @@ void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
   const auto begun = std::move(it->second.begun);
   watches_.erase(it);
   if (begun) {
-    begun();  // Nobody has to wait for it any longer.
+    begun();  // Unblocks the caller of watch().
   }
   const auto code = response.code() == v1::CODE_PERMISSION_DENIED ? Errc::permission_denied
                     : response.compact_revision() != 0            ? Errc::invalid_argument
                                                                   : Errc::resource_exhausted;
   const auto from =
       response.compact_revision() != 0
-          ? "; the oldest that is known is " + std::to_string(response.compact_revision() + 1)
+          ? "; the oldest known revision is " + std::to_string(response.compact_revision() + 1)
           : std::string();
   (*sink)(fail(code, response.detail() + from));
 }
@@ -195,7 +195,8 @@ void Watches::ended(const grpc::Status& status) {
     watch.phase = Phase::idle;
   }
   if (error == Errc::unavailable) {
-    // With the connection, connected() begins again. Alone, nobody else would.
+    // With a new connection, connected() requests the watches again. If only the stream ended, this
+    // is the only retry.
     if (!channel_->is_closed()) {
       begin_all_after_delay();
     }

@@ -17,9 +17,13 @@
 
 namespace tenure::backends::tenured {
 
-/// The watches of a client, over one Watch stream. After a lost connection each goes on with the
-/// revision after the last one it told: no gap, no duplicate. So it does when the server ends the
-/// stream alone, or puts off a watch: a little later. All on the loop's thread.
+/// Watches of a client, multiplexed over one Watch stream.
+///
+/// After a reconnect each watch resumes at the revision after its last reported event: no gap, no
+/// duplicate. When the server closes the stream or defers a watch, the watch is requested again
+/// after a backoff delay.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class Watches {
  public:
   explicit Watches(boost::asio::io_context& loop);
@@ -27,29 +31,29 @@ class Watches {
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
 
-  /// `begun` is called when the service watches, or it is over.
+  /// Adds a watch. `begun` is called when the service has registered it, or the watch has ended.
   void add(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
   void remove(WatchId id);
   void connected(const std::shared_ptr<grpc::Channel>& channel);
   void disconnected();
-  /// All sinks hear `unavailable`.
+  /// Fails all watches with `unavailable`.
   void end();
 
  private:
   class Stream;
-  enum class Phase : std::uint8_t { idle, requested, active };  ///< On the present stream.
+  enum class Phase : std::uint8_t { idle, requested, active };  ///< State on the current stream.
   struct Watch {
     WatchRequest request;
     std::shared_ptr<Backend::Sink> sink;
-    Revision next{};  ///< The first revision that was not told; 0: it has not begun.
+    Revision next{};  ///< First revision not yet reported; 0: the watch has not begun.
     std::function<void()> begun{};
     Phase phase = Phase::idle;
   };
 
   void begin(WatchId id, Watch& watch);
-  /// Those that are not begun.
+  /// Requests all watches that are idle.
   void begin_all();
-  /// The same after a pause, which grows until the server watches again.
+  /// The same after a backoff delay, which grows until the server accepts a watch.
   void begin_all_after_delay();
   void received(const v1::WatchResponse& response);
   void cancelled(WatchId id, const v1::WatchResponse& response);

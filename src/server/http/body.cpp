@@ -47,7 +47,7 @@ Result<Body> Body::parse(std::string_view text) {
                                                 : static_cast<std::uint64_t>(value.get_int64()));
     } else if (!value.is_null()) {
       return fail(Errc::invalid_argument,
-                  name + ": a text, a whole number from 0 on, true or false");
+                  name + ": expected a string, a whole number from 0, true or false");
     }
   }
   return body;
@@ -126,7 +126,7 @@ Result<void> Body::finish() const {
     return fail(Errc::invalid_argument, error_);
   }
   if (!fields_.empty()) {
-    return fail(Errc::invalid_argument, fields_.begin()->first + ": there is no such field");
+    return fail(Errc::invalid_argument, fields_.begin()->first + ": unknown field");
   }
   return {};
 }

@@ -333,9 +333,9 @@ std::string write(const RequestRights& rights) {
   sys::JsonWriter json;
   json.object([&] {
     json.field("may_force", rights.may_force);
-    json.field("why", rights.force_reason);
+    json.field("force_reason", rights.force_reason);
     json.field("may_lock", rights.may_lock);
-    json.field("why_lock", rights.lock_reason);
+    json.field("lock_reason", rights.lock_reason);
     json.field("has_users", rights.has_users);
     json.field("user", rights.user);
     json.field("needs_secret", rights.needs_secret);

@@ -8,8 +8,9 @@
 
 namespace tenure::server::raft {
 
-/// A thread for what takes long and nobody waits for, one after the other; it begins with the
-/// first. Nothing is begun once this is being destroyed.
+/// Background worker: a thread that runs long tasks without a waiting caller, in FIFO order. The
+/// thread starts with the first task. The destructor finishes the running task and drops the queued
+/// ones.
 class BackgroundWorker {
  public:
   BackgroundWorker() = default;
@@ -17,17 +18,17 @@ class BackgroundWorker {
   BackgroundWorker(const BackgroundWorker&) = delete;
   BackgroundWorker& operator=(const BackgroundWorker&) = delete;
 
-  /// REQUIRES: always on the same thread.
+  /// Queues a task. REQUIRES: always called on the same thread, which starts the worker.
   void add(std::move_only_function<void()> task);
 
  private:
   void run();
 
-  sys::Mutex mutex_;  ///< Guards: the rest, but for the thread.
+  sys::Mutex mutex_;  ///< Guards: the queue and the stop flag.
   sys::Signal changed_;
   std::deque<std::move_only_function<void()>> waiting_ TENURE_GUARDED_BY(mutex_);
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  ///< Last: it uses everything above.
+  std::jthread thread_;  ///< Declared last: it uses every other member.
 };
 
 }  // namespace tenure::server::raft

@@ -7,9 +7,9 @@
 
 namespace tenure::server::raft {
 
-/// Cluster time as its leader counts it: on from the last stamp in the log, by as much as the
-/// leader's own clock has moved since. So a time without a leader does not count, and no lease ends
-/// early. Never goes back. Knows no clock: it is told the time.
+/// Cluster time of a leader: the last stamp in the log plus the time that has passed on the
+/// leader's own monotonic clock. Time without a leader does not count, so no lease expires early.
+/// Monotonic. Takes the local time as a parameter. Not thread safe.
 class ClusterClock {
  public:
   using Local = std::chrono::steady_clock::time_point;
@@ -23,7 +23,7 @@ class ClusterClock {
     last_ = std::max(last_, began_with_ + passed);
     return last_;
   }
-  /// When it will be `time` here.
+  /// Local time at which the cluster time will be `time`.
   [[nodiscard]] Local local(core::ClusterTime time) const {
     return began_at_ + (time - began_with_);
   }

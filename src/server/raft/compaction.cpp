@@ -8,14 +8,15 @@
 
 #include "core/batch.hpp"
 
-// Of jemalloc, where it is linked; 4096 are all arenas.
+// Interface of jemalloc, if it is linked. 4096 means all arenas (MALLCTL_ARENAS_ALL).
 extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value,
                        std::size_t new_size) __attribute__((weak));
 
 namespace tenure::server::raft {
 namespace {
 
-// A snapshot takes as much memory as the file has bytes, and is seldom made: back to the system.
+// Returns free memory to the system: the buffers of a snapshot are as large as its file and are not
+// needed again for a long time.
 void give_back_memory() {
   if (mallctl != nullptr) {
     mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);
@@ -43,7 +44,7 @@ Result<void> replay(core::StateMachine& machine, const Entry& entry) {
 }
 
 Result<std::size_t> compact(CompactionPlan plan, SnapshotFile& file) {
-  // The image goes as soon as possible: until then whatever changes is copied first.
+  // Destroyed as early as possible: while the image exists, every change of the state copies first.
   const auto body = core::encode(std::exchange(plan.image, {}));
   if (auto written = file.write(plan.mark, body); !written) {
     return std::unexpected(std::move(written).error());
@@ -52,7 +53,7 @@ Result<std::size_t> compact(CompactionPlan plan, SnapshotFile& file) {
 }
 
 void Compactor::begin(CompactionPlan plan, Finished finished) {
-  // Assigning waits for the end of the former thread, which has nothing left to do.
+  // The assignment joins the former thread, which has finished.
   thread_ = std::jthread([this, plan = std::move(plan), finished = std::move(finished)]() mutable {
     lower_priority();
     auto result = compact(std::move(plan), file_);

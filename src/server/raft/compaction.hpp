@@ -13,28 +13,28 @@
 
 namespace tenure::server::raft {
 
-/// Applies the commands of one entry; nothing for entries of other types. An error if its payload
-/// is not a batch.
+/// Applies the commands of one entry; ignores entries of other types. An error if the payload is
+/// not a batch.
 [[nodiscard]] Result<void> replay(core::StateMachine& machine, const Entry& entry);
 
-/// The next snapshot, before it is written.
+/// Input of a snapshot: the position in the log and an immutable image of the state.
 struct CompactionPlan {
   SnapshotMark mark;
-  core::Image image;  ///< Of the state when all up to `mark` was applied, and nothing else.
+  core::Image image;  ///< Image of the state with exactly the entries up to `mark`.
 };
 
-/// Writes a snapshot. Nobody has to stop for it: the state goes on, and what it changes meanwhile
-/// it no longer shares with the image. Gives the bytes of the state.
+/// Writes a snapshot and returns its size. The state machine continues in parallel: image and state
+/// share their tables copy-on-write.
 [[nodiscard]] Result<std::size_t> compact(CompactionPlan plan, SnapshotFile& file);
 
-/// Runs compactions on a thread of their own, one at a time.
+/// Runs compactions on a thread of its own, one at a time. Not thread safe.
 class Compactor {
  public:
   using Finished = std::function<void(Result<std::size_t>)>;
 
   explicit Compactor(SnapshotFile& file) : file_(file) {}
 
-  /// REQUIRES: the one before has finished. `finished` is called on the other thread.
+  /// Starts a compaction; calls `finished` on the compaction thread. REQUIRES: none is running.
   void begin(CompactionPlan plan, Finished finished);
 
  private:

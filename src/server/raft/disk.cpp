@@ -7,7 +7,7 @@
 
 namespace tenure::server::raft {
 
-Disk::Disk(DiskMode place, Parts parts) : mode_(place), parts_(std::move(parts)) {
+Disk::Disk(DiskMode mode, Parts parts) : mode_(mode), parts_(std::move(parts)) {
   if (mode_ == DiskMode::thread) {
     thread_ = std::jthread([this] { run(); });
   }
@@ -36,7 +36,7 @@ void Disk::push(Operation operation) {
     const sys::MutexGuard guard(mutex_);
     waiting_.push_back(std::move(operation));
   }
-  // Without the mutex: whoever wakes up wants it at once, and would sleep again.
+  // Notifies without the mutex: the woken thread locks it first and would block again.
   if (mode_ == DiskMode::thread) {
     changed_.notify_one();
   }
@@ -97,21 +97,21 @@ Disk::Done Disk::perform(std::vector<Operation> operations) {
     }
   }
   sync();
-  // Nothing behind it is durable, and nobody may be told so.
+  // Operations after a given-up write are not durable and must not be acknowledged.
   return parts_.journal.has_given_up() ? Done{} : done;
 }
 
-// Decoded before it takes the place of our own: what cannot be restored must not be all that we
-// have.
+// Decodes the snapshot before it replaces the own one: an unreadable snapshot must not become the
+// only copy of the state.
 void Disk::perform_install(const Snapshot& snapshot) {
   auto state = core::decode(*snapshot.body);
   if (!state) {
-    stop_process(parts_.report, "The snapshot that the leader sent cannot be restored: " +
-                                    state.error().detail + ".");
+    stop_process(parts_.report,
+                 "cannot restore the snapshot of the leader: " + state.error().detail);
   }
   if (auto written = parts_.snapshot.write(snapshot.mark, *snapshot.body); !written) {
-    stop_process(parts_.report, "The snapshot that the leader sent could not be stored: " +
-                                    written.error().detail + ".");
+    stop_process(parts_.report,
+                 "cannot store the snapshot of the leader: " + written.error().detail);
   }
   parts_.journal.restart();
   core::StateMachine machine(std::move(*state));

@@ -17,42 +17,44 @@
 
 namespace tenure::server::raft {
 
-/// Who writes to the disk.
+/// Thread of the disk operations.
 enum class DiskMode : std::uint8_t {
-  /// The thread of the store itself: no change of threads on the way of a command. For a member
-  /// that is alone; nobody misses it while it waits for the disk.
+  /// The thread of the store itself, which saves two context switches per command. For single
+  /// nodes:
+  /// no peer times out while the thread waits for the disk.
   loop,
-  /// A thread of its own: peers and timers go on while it writes.
+  /// A separate thread: messages and timers are processed during a write.
   thread,
 };
 
-/// Does the disk operations of a replica in order; all appends that wait are one sync.
+/// Executor of the disk operations of a replica, in FIFO order. Group commit: all queued appends
+/// share one fdatasync. Thread safe between the store's thread and its own thread.
 class Disk {
  public:
   struct Done {
-    std::size_t operations = 0;  ///< Those that the replica counts.
+    std::size_t operations = 0;  ///< Number of finished operations; cuts are not counted.
     std::vector<Synced> syncs;
   };
   struct Parts {
     Journal& journal;
     SnapshotFile& snapshot;
     Report report;
-    std::function<void()> wake;  ///< Called when something is done by the other thread.
+    std::function<void()> wake;  ///< Called on the disk thread when operations have finished.
   };
 
-  Disk(DiskMode place, Parts parts);
+  Disk(DiskMode mode, Parts parts);
   ~Disk();
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
   void append(Index first, const std::vector<Entry>& entries);
   void install(const Snapshot& snapshot);
-  /// The state of the last snapshot that was installed.
+  /// Decoded state of the last installed snapshot.
   [[nodiscard]] core::StateMachine take_installed();
-  /// Not counted as done.
+  /// Removes segments up to `last`. Not counted in Done::operations.
   void cut(Index last);
 
-  /// What was done since the last call. If the caller is the one who writes: does it now.
+  /// Operations finished since the last call. In DiskMode::loop, performs the queued ones first.
   [[nodiscard]] Done take_done();
 
  private:
@@ -72,13 +74,13 @@ class Disk {
 
   const DiskMode mode_;
   Parts parts_;
-  sys::Mutex mutex_;  ///< Guards: the rest.
+  sys::Mutex mutex_;  ///< Guards: queue, results and stop flag.
   sys::Signal changed_;
   std::vector<Operation> waiting_ TENURE_GUARDED_BY(mutex_);
   Done done_ TENURE_GUARDED_BY(mutex_);
   std::optional<core::StateMachine> installed_ TENURE_GUARDED_BY(mutex_);
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  ///< Last: it uses everything above.
+  std::jthread thread_;  ///< Declared last: it uses every other member.
 };
 
 }  // namespace tenure::server::raft

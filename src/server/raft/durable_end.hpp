@@ -18,19 +18,19 @@
 
 namespace tenure::server::raft {
 
-/// Its name in the folder of a member.
+/// File name in the data directory.
 inline constexpr const char* durable_end_name = "durable_end";
 
 /// A position in the log: everything before it was durable once.
 struct LogEnd {
   std::uint64_t segment{};  ///< Number of the segment.
-  std::size_t offset{};     ///< In this segment.
+  std::size_t offset{};     ///< Offset in the segment.
 
   friend auto operator<=>(const LogEnd&, const LogEnd&) = default;
 };
 
-/// Records how far the log is durable, in a file of its own, so that a later start can tell an
-/// acknowledged record that decayed from a write that a crash tore.
+/// Records the durable end of the log in a file of its own. It lets a later start distinguish a
+/// decayed record that was acknowledged from a write that a crash tore.
 ///
 /// The file has the newest position twice, each in a sector of its own: "TENUREDE", segment (8),
 /// offset (8), CRC-32C of these (4). The larger readable one counts. A position is written after
@@ -73,11 +73,11 @@ class DurableEnd {
   const Options options_;
   File file_;
   std::atomic<bool> has_failed_ = false;
-  sys::Mutex mutex_;  ///< Guards: the rest.
+  sys::Mutex mutex_;  ///< Guards: the flags of the sync thread.
   sys::Signal changed_;
   bool is_dirty_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  ///< Last: it uses everything above. Runs from begin() on.
+  std::jthread thread_;  ///< Declared last: it uses every other member. Runs from begin() on.
 };
 
 }  // namespace tenure::server::raft

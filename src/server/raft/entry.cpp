@@ -7,8 +7,8 @@
 namespace tenure::server::raft {
 namespace {
 
-// The library knows one address for each member; ours has two, neither with a space in it. A member
-// without addresses is written as before there were any.
+// libraft stores one address for each member, so both addresses are joined by a space, which
+// neither contains. A member without addresses keeps the encoding of earlier versions.
 std::string joined_addresses(const Member& member) {
   return member.peer.empty() && member.client.empty() ? std::string()
                                                       : member.peer + " " + member.client;

@@ -10,11 +10,11 @@
 
 namespace tenure::server::raft {
 
-/// A place in the log. The first entry has 1; 0 is before everything.
+/// Index of a log entry. The first entry has index 1; 0 means before the first.
 using Index = Strong<std::uint64_t, struct IndexTag>;
-/// A leadership. At most one member leads in each.
+/// Raft term. At most one member leads in a term.
 using Term = Strong<std::uint64_t, struct TermTag>;
-/// 0 is nobody.
+/// Id of a member; 0: none.
 using MemberId = Strong<std::uint64_t, struct MemberIdTag>;
 using ClusterId = Strong<std::uint64_t, struct ClusterIdTag>;
 
@@ -22,14 +22,14 @@ using ClusterId = Strong<std::uint64_t, struct ClusterIdTag>;
   return Index{index.get() + steps};
 }
 
-/// Numbers are those of the log on disk.
+/// Type of an entry. Disk format: values are never reused.
 enum class EntryType : std::uint8_t {
-  command = 1,  ///< For the state machine.
-  barrier = 2,  ///< A new leader's first entry; says nothing.
-  change = 3,   ///< The members from here on.
+  command = 1,  ///< Batch of commands for the state machine.
+  barrier = 2,  ///< No-op entry of a new leader.
+  change = 3,   ///< Configuration: the members from this entry on.
 };
 
-/// Bytes that several owners read: the log in memory, the disk, the peers.
+/// Immutable bytes shared by the log in memory, the disk and the peers.
 using Bytes = std::shared_ptr<const std::string>;
 
 struct Entry {
@@ -38,10 +38,10 @@ struct Entry {
   Bytes payload;  ///< INVARIANT: not null.
 };
 
-/// What a snapshot stands for: all entries up to `index`.
+/// Position of a snapshot: it replaces all entries up to `index`.
 struct SnapshotMark {
   Index index{};
-  Term term{};  ///< Of the entry at `index`.
+  Term term{};  ///< Term of the entry at `index`.
   Index configuration_index{};
   std::string configuration{};
 
@@ -53,28 +53,28 @@ struct Snapshot {
   Bytes body;
 };
 
-/// Who takes part, as a `change` entry carries it.
+/// Role of a member in the configuration. Disk format: values are never reused.
 enum class MemberRole : std::uint8_t {
-  standby = 0,  ///< Gets the log, does not count.
+  standby = 0,  ///< Receives the log; does not vote or count for a quorum.
   voter = 1,
 };
 
-/// Both addresses of one together.
+/// Maximum length of both addresses of a member together.
 inline constexpr std::size_t member_addresses_bytes_max = 600;
 
 struct Member {
   MemberId id{};
   MemberRole role = MemberRole::voter;
-  std::string peer{};    ///< host:port where the other members reach it.
-  std::string client{};  ///< host:port where clients reach it.
+  std::string peer{};    ///< Advertised host:port for the other members.
+  std::string client{};  ///< Advertised host:port for clients.
 
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-/// Empty if that cannot be done: two members with one id or with the same addresses, or one whose
-/// addresses are longer than member_addresses_bytes_max.
+/// Encodes a configuration; empty if it is invalid: a repeated id or address, or addresses longer
+/// than member_addresses_bytes_max.
 [[nodiscard]] std::string encode_members(const std::vector<Member>& members);
-/// Empty if these bytes are no configuration.
+/// Decodes a configuration; empty if the bytes are invalid.
 [[nodiscard]] std::vector<Member> decode_members(const std::string& bytes);
 
 }  // namespace tenure::server::raft

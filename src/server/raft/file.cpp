@@ -11,7 +11,8 @@
 namespace tenure::server::raft {
 namespace {
 
-// How much of a large file the disk may have before it when somebody else syncs a few bytes.
+// Upper bound for the dirty bytes of a large file: an fdatasync of the log waits for them in the
+// disk queue.
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
 int flags_of(File::Mode mode) {
@@ -65,8 +66,9 @@ Result<void> File::push_out(std::size_t offset, std::size_t bytes) {
   const int failed = ::sync_file_range(
       descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-  // Where the system cannot do it, sync_content() does it all. Any other error is told once for
-  // this descriptor: whoever ignored it here would not hear of it there.
+  // Without support of the system, sync_content() does all the work. Any other error has to be
+  // reported here: the kernel reports a writeback error once per descriptor, so the later fsync
+  // would succeed.
   if (failed != 0 && errno != ENOSYS && errno != EINVAL && errno != ESPIPE) {
     return system_failure("cannot write", path_);
   }
@@ -77,7 +79,7 @@ Result<void> File::read_at(std::size_t offset, std::span<char> room) const {
   while (!room.empty()) {
     const auto count = ::pread(descriptor_, room.data(), room.size(), static_cast<off_t>(offset));
     if (count == 0) {
-      return fail(Errc::unavailable, "cannot read " + path_.string() + ": it is too short");
+      return fail(Errc::unavailable, "cannot read " + path_.string() + ": unexpected end of file");
     }
     if (count < 0 && errno != EINTR) {
       return system_failure("cannot read", path_);
@@ -94,7 +96,7 @@ bool File::bypass_cache() noexcept {
   if (flags < 0 || ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) != 0) {
     return false;
   }
-  // What is cached would have to be dropped block by block otherwise, while somebody waits.
+  // Drops the cached pages now. A direct write would otherwise invalidate them one by one.
   ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
   return true;
 }
@@ -102,7 +104,7 @@ bool File::bypass_cache() noexcept {
 Result<std::string> File::read_all() const {
   struct stat status{};
   if (::fstat(descriptor_, &status) != 0) {
-    return system_failure("cannot look at", path_);
+    return system_failure("cannot stat", path_);
   }
   std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t at = 0;

@@ -12,8 +12,8 @@
 
 namespace tenure::server::raft {
 
-/// An open file. Errors name the file and what the system said; those for lack of space are
-/// `resource_exhausted`, all others `unavailable`.
+/// RAII file descriptor. Errors contain the path and the error of the system: `resource_exhausted`
+/// for lack of space, `unavailable` otherwise. Move-only; not thread safe.
 class File {
  public:
   enum class Mode : std::uint8_t { read, change, create };
@@ -31,17 +31,17 @@ class File {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
   [[nodiscard]] Result<void> write_at(std::size_t offset, std::string_view bytes);
-  /// Lets the disk write this part now, and waits. It is not durable before sync_content(), which
-  /// has less to do then, and keeps others waiting for less.
+  /// Starts writeback of a range and waits for it (sync_file_range). The range is durable only
+  /// after sync_content(), which then blocks other writers for a shorter time.
   [[nodiscard]] Result<void> push_out(std::size_t offset, std::size_t bytes);
-  /// All of `room`; an error if the file ends before.
+  /// Fills `room`; an error if the file ends before.
   [[nodiscard]] Result<void> read_at(std::size_t offset, std::span<char> room) const;
-  /// From now on writes go straight to the disk, if the file system has that: true. Then they are
-  /// of whole blocks, in memory and in the file.
+  /// Enables O_DIRECT; false: the file system does not support it. Direct writes require whole
+  /// blocks, aligned in memory and in the file.
   [[nodiscard]] bool bypass_cache() noexcept;
-  /// From the beginning to the end.
+  /// Whole content.
   [[nodiscard]] Result<std::string> read_all() const;
-  /// Content, and size if it changed.
+  /// fdatasync(): the content, and the size if it changed.
   [[nodiscard]] Result<void> sync_content();
   void close() noexcept;
 
@@ -53,19 +53,19 @@ class File {
   int descriptor_ = -1;
 };
 
-/// Makes names that were created, renamed or removed in a folder durable.
+/// fsync() of a directory: makes created, renamed and removed names durable.
 [[nodiscard]] Result<void> sync_folder(const std::filesystem::path& folder);
 
-/// Renames within a folder, durably.
+/// Renames a file within a directory, durably.
 [[nodiscard]] Result<void> rename_durably(const std::filesystem::path& from,
                                           const std::filesystem::path& to);
 
-/// Puts these parts, one after the other, in place of what the file had. After a crash it has
-/// either the old content or the new one.
+/// Atomically replaces the content of a file with `begin` followed by `rest`, by write, fsync and
+/// rename. After a crash the file has either the old or the new content.
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& path, std::string_view begin,
                                         std::string_view rest = {});
 
-/// What the last failed call said, as an error about `what`.
+/// Error about `what` and `path` from errno of the last failed system call.
 [[nodiscard]] std::unexpected<Error> system_failure(const std::string& what,
                                                     const std::filesystem::path& path);
 

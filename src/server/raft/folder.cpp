@@ -25,7 +25,7 @@ std::string hexadecimal(std::uint64_t value) {
   return text;
 }
 
-// Of 63 bits: node.cluster_id has to take it, and TOML has no larger numbers.
+// 63 bits, because TOML has no larger integers and node.cluster_id must accept it.
 std::uint64_t random_number() {
   std::random_device device;
   std::uint64_t value = 0;
@@ -51,7 +51,7 @@ Result<File> lock_folder(const std::filesystem::path& path) {
   return file;
 }
 
-// Names that may be there before a folder is ours.
+// Names that may exist in a directory without an identity.
 bool is_strange(const std::filesystem::path& name) {
   return name != lock_name && name != "lost+found" && name != std::string(identity_name) + ".new";
 }
@@ -72,7 +72,7 @@ Result<void> check_ours(const std::filesystem::path& path) {
                   "the folder " + path.string() +
                       " is not empty and has no identity file (there is " +
                       entry.path().filename().string() +
-                      "): it is not a folder of this server. Name an empty one.");
+                      "): it is not a data directory of tenured. Name an empty one.");
     }
   }
   return {};
@@ -85,14 +85,14 @@ Result<Folder> Folder::open(const std::filesystem::path& path, ExpectedIdentity 
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(path, error);
   if (is_new && !error) {
-    // What clients keep with their locks is nobody else's business.
+    // Only the owner: metadata of locks may be confidential.
     std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
   }
   if (error) {
     return fail(Errc::unavailable,
-                "cannot make the folder " + path.string() + ": " + error.message());
+                "cannot create the folder " + path.string() + ": " + error.message());
   }
-  // Before anything is written: not even a lock is put into a folder of somebody else.
+  // Checked first: a foreign directory stays untouched, without even a lock file.
   if (auto ours = check_ours(path); !ours) {
     return std::unexpected(std::move(ours).error());
   }
@@ -128,12 +128,12 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
   if (found >= 1 && version != 1) {
     return fail(Errc::invalid_argument, "the folder " + path_.string() + " has format " +
                                             std::to_string(version) +
-                                            "; this program knows format 1");
+                                            "; this program supports format 1");
   }
   const bool is_early = found == 3 && !text->contains("incarnation");
   if ((found != 5 && !is_early) || cluster == 0 || member == 0) {
     return fail(Errc::invalid_argument, "the file " + name.string() +
-                                            " is not readable as an identity; restore it from a "
+                                            " is not a valid identity; restore it from a "
                                             "backup");
   }
   cluster_ = ClusterId{cluster};

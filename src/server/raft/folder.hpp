@@ -11,23 +11,23 @@
 
 namespace tenure::server::raft {
 
-/// Of a folder: drawn when it is made, so that one that was lost is not taken for its successor.
-/// 0: not known.
+/// Incarnation of a data directory: a random number drawn at its creation. Distinguishes a lost
+/// directory from its replacement. 0: unknown.
 using Incarnation = Strong<std::uint64_t, struct IncarnationTag>;
-/// What the state of a folder began with. Those who began a cluster together have the same. 0: not
-/// known, as of one that joined.
+/// Origin of the state of a data directory: equal for all initial members of a cluster. 0: unknown,
+/// as for a member that joined later.
 using Origin = Strong<std::uint64_t, struct OriginTag>;
-/// Of a cluster that begins with nothing.
+/// Origin of a cluster that started with an empty state.
 inline constexpr Origin origin_of_nothing{1};
 
-/// What the configuration says about who this is. 0: nothing; it is as the folder says, or new.
+/// Identity that the configuration requires. 0: any; the directory decides, or a new one is chosen.
 struct ExpectedIdentity {
   ClusterId cluster{};
   MemberId member{};
 };
 
-/// The folder of one member: locked for this process as long as it lives, and bound to one member
-/// of one cluster by its identity file, which is text:
+/// Data directory of one member: locked by this process for the lifetime of the object, and bound
+/// to one member of one cluster by a text file, the identity:
 ///
 ///     tenure 1
 ///     cluster 9f86d081884c7d65
@@ -35,12 +35,13 @@ struct ExpectedIdentity {
 ///     incarnation 3c2569b2f1a0d84e
 ///     origin 0000000000000001
 ///
-/// The last two are missing in those of earlier versions, and are added then.
+/// Directories of earlier versions lack the last two lines; open() adds them. Move-only; not thread
+/// safe.
 class Folder {
  public:
-  /// Makes the folder and its identity if there is none yet, with this origin. Errors:
-  /// `would_block`: another process has it; `invalid_argument`: it belongs to somebody else, or is
-  /// not ours at all.
+  /// Opens or creates the directory; a new one gets this origin. `would_block`: another process
+  /// holds the lock; `invalid_argument`: the directory belongs to another member, or is not a data
+  /// directory.
   [[nodiscard]] static Result<Folder> open(const std::filesystem::path& path,
                                            ExpectedIdentity expected, Origin origin = {});
 

@@ -9,7 +9,7 @@
 namespace tenure::server::raft {
 namespace {
 
-// libraft may be due at once, again and again.
+// libraft may report a deadline in the past repeatedly; the pause prevents a busy loop.
 constexpr std::chrono::milliseconds shortest_pause{1};
 
 ReplicaOptions replica_options(const GroupMemberOptions& options) {
@@ -130,7 +130,7 @@ void GroupMember::receive(MemberId sender, const Message& message) {
   }
 }
 
-// A member that was down when it was removed asks for votes after its next start.
+// A member that was down during its removal requests votes after its next start.
 void GroupMember::answer_removed_peer(MemberId sender, const Message& message) {
   if (std::holds_alternative<RequestVote>(message) && members_.is_removed_peer(sender)) {
     environment_.send(sender, RemovalNotice{.index = replica_.configuration_index()});
@@ -164,8 +164,8 @@ std::optional<Time> GroupMember::deadline() const {
   return earliest;
 }
 
-// A member that is alone has no peer to send heartbeats to or to miss. A removed member must not
-// disturb the others.
+// A single node has no peers, so it needs no heartbeats or elections. A removed member must not
+// start elections.
 bool GroupMember::has_replica_timer() const {
   return leads() ? !members_.is_alone() : may_be_elected_ && !members_.is_removed();
 }
@@ -219,12 +219,12 @@ MembershipChange::Group GroupMember::group() const {
 
 void GroupMember::cease_to_lead() {
   too_old_.clear();
-  change_.end(fail(Errc::unavailable,
-                   "this member lost the leadership; look at the members before asking again"));
+  change_.end(
+      fail(Errc::unavailable, "this member lost the leadership; check the members before a retry"));
   transfer_.cease_to_lead();
 }
 
-// A removed member hears nothing any more, and would take the last leader for the leader for ever.
+// A removed member receives no messages, so its last leader would remain its leader forever.
 MemberId GroupMember::leader() const {
   return members_.is_removed() && !leads() ? MemberId{} : replica_.leader();
 }
@@ -259,12 +259,12 @@ void GroupMember::report_removal(Index index) {
 void GroupMember::change_members(MemberChange change, Done done) {
   if (members_.is_alone()) {
     done(fail(Errc::unsupported,
-              "a member that is alone stays alone; stop it, and let its state "
-              "seed a new cluster of three"));
+              "a single node cannot add members; stop it and seed a cluster of three "
+              "from its state (tenured seed)"));
     return;
   }
   if (change_.is_active()) {
-    done(fail(Errc::would_block, "another change of the members is under way"));
+    done(fail(Errc::would_block, "another membership change is in progress"));
     return;
   }
   if (auto checked = MembershipChange::check(change, members_); !checked) {
@@ -278,7 +278,7 @@ void GroupMember::change_members(MemberChange change, Done done) {
 
 void GroupMember::transfer_leadership(MemberId to, Done done) {
   if (transfer_.is_active()) {
-    done(fail(Errc::would_block, "the leadership is being handed over already"));
+    done(fail(Errc::would_block, "another leadership transfer is in progress"));
     return;
   }
   const auto chosen = to == MemberId{} ? successor() : to;
@@ -370,7 +370,7 @@ bool GroupMember::must_not_read(MemberId member) {
   return true;
 }
 
-// Questions --------------------------------------------------------------------------------------
+// Queries ----------------------------------------------------------------------------------------
 
 LogPosition GroupMember::position() const {
   const auto leader = this->leader();
@@ -392,13 +392,14 @@ Error GroupMember::not_leading() const {
   const auto leader = replica_.leader();
   if (leader == MemberId{} || leader == options_.id) {
     return {.code = Errc::unavailable,
-            .detail = "this member does not lead, and knows of nobody who does at present"};
+            .detail = "this member is not the leader, and the leader is unknown"};
   }
   const auto* member = members_.find(leader);
   const bool has_address = member != nullptr && !member->client.empty();
   return {.code = Errc::unavailable,
-          .detail = "this member does not lead; member " + std::to_string(leader.get()) +
-                    (has_address ? " at " + member->client : std::string()) + " does"};
+          .detail = "this member is not the leader; the leader is member " +
+                    std::to_string(leader.get()) +
+                    (has_address ? " at " + member->client : std::string())};
 }
 
 std::vector<MemberStatus> GroupMember::statuses() const {

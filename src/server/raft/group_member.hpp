@@ -58,7 +58,7 @@ class GroupMember {
 
   void start(Recovered recovered);
   void receive(MemberId sender, const Message& message);
-  /// Tells a peer that asks for votes and was removed that it was. After the actions of receive().
+  /// Sends a removal notice to a removed peer that requests votes. After the actions of receive().
   void answer_removed_peer(MemberId sender, const Message& message);
   /// The oldest `count` disk operations are done. finish_writes() comes first, so that the owner
   /// can submit an entry in between.
@@ -66,7 +66,7 @@ class GroupMember {
   void disk_done(std::size_t count) { replica_.disk_done(count); }
   /// Elections and heartbeats.
   void timeout();
-  /// Tells removed members that they were removed. After the actions of timeout().
+  /// Sends the due removal notices. After the actions of timeout().
   void send_removal_notices();
   [[nodiscard]] std::optional<Time> deadline() const;
   /// Advances the membership change and ends a transfer that is over. True: an entry of this
@@ -120,7 +120,7 @@ class GroupMember {
   [[nodiscard]] std::optional<Versions> versions_of(MemberId member) const;
   [[nodiscard]] std::vector<MemberVersions> all_versions() const;
 
-  // Questions.
+  // Queries.
 
   [[nodiscard]] const Replica& replica() const noexcept { return replica_; }
   [[nodiscard]] const Membership& members() const noexcept { return members_; }

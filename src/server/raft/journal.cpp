@@ -58,7 +58,7 @@ Synced Journal::sync() {
   for (std::size_t done = 0; done < waiting_.size() && !has_given_up_;) {
     const auto fitted = encode_what_fits(done, bytes);
     if (fitted == done) {
-      has_given_up_ = !turn_over(segment_header_bytes + record_header_bytes +
+      has_given_up_ = !roll_over(segment_header_bytes + record_header_bytes +
                                  waiting_[done].entry.payload->size());
       continue;
     }
@@ -75,7 +75,8 @@ Synced Journal::sync() {
   return synced;
 }
 
-// Up to the first that does not fit into the present segment; how many are done then.
+// Encodes entries up to the first that does not fit into the present segment; returns the index of
+// that entry.
 std::size_t Journal::encode_what_fits(std::size_t begin, std::string& out) {
   out.clear();
   writer_.group_offset = writer_.offset;
@@ -93,8 +94,8 @@ std::size_t Journal::encode_what_fits(std::size_t begin, std::string& out) {
 
 bool Journal::write_group(const std::string& bytes) {
   auto written = out_.write(segment_.file, bytes);
-  // Where even space that was reserved can be missing (file systems that never overwrite), nothing
-  // is lost by trying again. This does not go for fsync.
+  // Copy-on-write file systems can lack space even for an allocated range. Repeating a failed write
+  // is safe, unlike repeating a failed fsync.
   while (!written && written.error() == Errc::resource_exhausted) {
     if (!reserve_.may_wait()) {
       return false;
@@ -108,9 +109,9 @@ bool Journal::write_group(const std::string& bytes) {
     written = segment_.file.sync_content();
   }
   if (!written) {
-    stop_process(options_.report, "The log at offset " + std::to_string(writer_.group_offset) +
-                                      " could not be made durable: " + written.error().detail +
-                                      ".");
+    stop_process(options_.report, "cannot sync the log at offset " +
+                                      std::to_string(writer_.group_offset) + ": " +
+                                      written.error().detail);
   }
   durable_end_.note({.segment = segment_.number, .offset = writer_.offset});
   ++writer_.group;
@@ -118,7 +119,7 @@ bool Journal::write_group(const std::string& bytes) {
   return true;
 }
 
-bool Journal::turn_over(std::size_t bytes_min) {
+bool Journal::roll_over(std::size_t bytes_min) {
   auto taken = reserve_.take(bytes_min);
   if (!taken.has_value()) {
     return false;
@@ -129,7 +130,7 @@ bool Journal::turn_over(std::size_t bytes_min) {
       .group = writer_.group, .offset = segment_header_bytes, .chain = header_checksum(header)};
   if (auto begun = begin_in(std::move(*taken), writer); !begun) {
     stop_process(options_.report,
-                 "The log could not go on in its next file: " + begun.error().detail + ".");
+                 "cannot continue the log in the next segment: " + begun.error().detail);
   }
   reserve_.prepare(segment_.number + 1);
   return true;
@@ -171,7 +172,7 @@ void Journal::restart() {
   }
   auto old = std::exchange(known_, {});
   const auto old_bytes = bytes_.exchange(0);
-  if (!turn_over(segment_header_bytes)) {
+  if (!roll_over(segment_header_bytes)) {
     has_given_up_ = true;  // The next start finds a snapshot that is newer than the log.
     known_ = std::move(old);
     bytes_ = old_bytes;
@@ -180,14 +181,13 @@ void Journal::restart() {
   for (const auto& [number, known] : old) {
     const auto path = segment_path(options_.folder, number);
     std::error_code error;
-    // The next start would take it for a part of the log that follows the snapshot.
+    // The next start would read it as the continuation of the snapshot.
     if (std::filesystem::remove(path, error); error) {
-      stop_process(options_.report, "The log could not be emptied: cannot remove " + path.string() +
-                                        ": " + error.message() + ".");
+      stop_process(options_.report, "cannot remove " + path.string() + ": " + error.message());
     }
   }
   if (auto synced = sync_folder(options_.folder); !synced) {
-    stop_process(options_.report, "The log could not be emptied: " + synced.error().detail + ".");
+    stop_process(options_.report, "cannot empty the log: " + synced.error().detail);
   }
 }
 

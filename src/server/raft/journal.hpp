@@ -24,49 +24,51 @@
 
 namespace tenure::server::raft {
 
-/// What one sync made durable.
+/// Result of one sync.
 struct Synced {
   std::chrono::nanoseconds took{};
   std::size_t entries = 0;
 };
 
-/// The log on disk, in segments. A failed write or sync ends the process: what the disk has is then
-/// unknown, and a second fsync would not tell (Rebello et al., "Can Applications Recover from fsync
-/// Failures?", 2020). append(), sync(), cut() and restart() belong to one thread; the questions may
-/// be asked from any.
+/// Segmented write-ahead log. A failed write or sync ends the process: the content of the disk is
+/// then unknown, and a second fsync would falsely succeed (Rebello et al., "Can Applications
+/// Recover from fsync Failures?", 2020). append(), sync(), cut() and restart() belong to one
+/// thread; space(), bytes() and stop_waiting() are thread safe.
 class Journal {
  public:
   struct Opened;
-  /// Reads what is there. `snapshot` is the newest one; index 0: none. Torn ends are cut off with a
-  /// warning; a write is torn only if no fdatasync had finished it. Damage of what was durable is
-  /// `invalid_argument` and the detail names file, offset, index and what to do.
+  /// Reads the log. `snapshot` is the newest one; index 0: none. A torn end is truncated and
+  /// logged; a write counts as torn only if no fdatasync had completed it. Damage of durable
+  /// records is `invalid_argument`; the detail names file, offset, index and remedy.
   [[nodiscard]] static Result<Opened> open(JournalOptions options, const SnapshotMark& snapshot);
 
-  /// Only for open(): this one has not begun.
+  /// For open() only: the journal is not positioned yet.
   explicit Journal(JournalOptions options);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// To be written by the next sync(): these in place of everything from `first` on.
+  /// Queues entries that replace the log from `first` on, for the next sync().
   void append(Index first, const std::vector<Entry>& entries);
-  /// One write and one fdatasync for all that was appended. Waits for space if need be.
+  /// Group commit: one write and one fdatasync for all queued entries. Waits for space on a full
+  /// disk.
   Synced sync();
-  /// Removes the segments that have nothing after `last`, if the present one is not among them.
+  /// Removes the segments that end at or before `last`, except the present one.
   void cut(Index last);
-  /// Removes everything, durably.
+  /// Removes all segments, durably.
   void restart();
-  /// From now on nothing waits for space. What does so now, or would have to, is given up, and
-  /// nothing after it is written: has_given_up(). Its member knows that it is not durable. On any
-  /// thread.
+  /// Ends all waiting for space: a write that waits, or would have to, is abandoned, and so is
+  /// every later one (has_given_up()). Abandoned entries are never acknowledged. Thread safe.
   void stop_waiting() { reserve_.stop_waiting(); }
-  /// Belongs to the same thread as sync().
+  /// Whether a write was abandoned. On the thread of sync().
   [[nodiscard]] bool has_given_up() const noexcept { return has_given_up_; }
 
   [[nodiscard]] Space space() const;
-  /// Called on another thread whenever space() may say something else about the next segment.
-  void when_space_changes(std::function<void()> tell) { reserve_.when_changed(std::move(tell)); }
+  /// Sets the callback for changes of space(); called on the thread of the reserve.
+  void when_space_changes(std::function<void()> on_change) {
+    reserve_.when_changed(std::move(on_change));
+  }
   [[nodiscard]] std::size_t segment_bytes() const noexcept { return options_.segment_bytes; }
-  /// On disk, whole segments.
+  /// Size of all segments on disk.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -75,30 +77,30 @@ class Journal {
     Entry entry;
   };
 
-  /// Continues behind what a scan found good.
+  /// Continues in this segment behind its last valid record.
   [[nodiscard]] Result<void> begin_in(Segment segment, const GroupWriter& writer);
-  /// False: given up.
-  [[nodiscard]] bool turn_over(std::size_t bytes_min);
+  /// False: abandoned, because waiting for space has ended.
+  [[nodiscard]] bool roll_over(std::size_t bytes_min);
   [[nodiscard]] std::size_t encode_what_fits(std::size_t begin, std::string& out);
-  /// False: given up.
+  /// False: abandoned, because waiting for space has ended.
   [[nodiscard]] bool write_group(const std::string& bytes);
 
   JournalOptions options_;
   Segment segment_;
   GroupWriter writer_;
-  BlockWriter out_;                            ///< Of the segment.
-  std::map<std::uint64_t, SegmentUse> known_;  ///< By number of the segment.
+  BlockWriter out_;                            ///< Writer of the present segment.
+  std::map<std::uint64_t, SegmentUse> known_;  ///< Segments of the log by number.
   std::vector<Waiting> waiting_;
   bool has_given_up_ = false;
   std::atomic<std::size_t> left_ = 0;
   std::atomic<std::uint64_t> bytes_ = 0;
   DurableEnd durable_end_;
-  SegmentReserve reserve_;  ///< Last: its thread ends first.
+  SegmentReserve reserve_;  ///< Declared last: its thread ends first.
 };
 
 struct Journal::Opened {
   std::unique_ptr<Journal> journal;
-  Index first{1};  ///< Of the entries.
+  Index first{1};  ///< Index of the first entry.
   std::vector<Entry> entries;
 };
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view what_to_do =
     " Entries that were acknowledged may be lost, so this member does not start. Restore the "
-    "folder from a backup; in a cluster, empty the folder and let this member join anew. To go on "
-    "with what is readable, remove this file and all later log files by hand.";
+    "folder from a backup; in a cluster, empty the folder and let this member join again. To "
+    "continue with the readable entries, remove this file and all later log files.";
 
 std::string place(const std::filesystem::path& path, std::size_t offset) {
   return path.string() + " at offset " + std::to_string(offset);
@@ -47,7 +47,7 @@ Result<void> JournalLoader::read_segment(std::uint64_t number) {
   auto scan = scan_segment(*bytes, {.number = number, .cluster = options_.cluster},
                            is_marked ? durable_->offset : 0);
   if (!scan) {
-    return fail(Errc::invalid_argument, "the log file " + path.string() + " cannot be used: " +
+    return fail(Errc::invalid_argument, "the log file " + path.string() + ": " +
                                             scan.error().detail + "." + std::string(what_to_do));
   }
   if (scan->records.empty() && scan->ending == Ending::clean) {
@@ -112,7 +112,7 @@ Result<void> JournalLoader::take_record(const Record& record, const std::string&
   return {};
 }
 
-// The snapshot wins over a log that does not contain its last entry.
+// A log that does not contain the last entry of the snapshot is discarded: the snapshot is newer.
 Result<void> JournalLoader::settle_with_snapshot() {
   if (snapshot_.index != Index{}) {
     const bool is_inside =
@@ -131,8 +131,8 @@ Result<void> JournalLoader::settle_with_snapshot() {
   return {};
 }
 
-// Durably, before anything new is written: the next start would take it for the past of the new
-// log.
+// Durable before any new write: a later start would otherwise read the old segments as part of the
+// new log.
 Result<void> JournalLoader::discard() {
   entries_.clear();
   first_ = next(snapshot_.index);
@@ -148,7 +148,7 @@ Result<void> JournalLoader::discard() {
   return sync_folder(options_.folder);
 }
 
-// The process before may have written the end of the segment without a sync.
+// An earlier process may have written the end of the segment without a sync.
 Result<void> JournalLoader::sync_last_segment() {
   if (!used_.has_value()) {
     return {};
@@ -191,7 +191,7 @@ Result<JournalLoader::Continuation> JournalLoader::continue_log() {
   return continuation;
 }
 
-// Never one that was written to before: what is torn at its end stays behind.
+// Always an unused segment: the torn end stays behind in the old one, which is never written again.
 Result<Segment> JournalLoader::next_segment() {
   if (!untouched_.empty()) {
     return std::move(untouched_.front());
@@ -201,7 +201,7 @@ Result<Segment> JournalLoader::next_segment() {
                       options_.segment_bytes);
 }
 
-// There is no space for a new segment: the torn end is overwritten with zeros, which needs none.
+// Without space for a new segment, the torn end is overwritten with zeros, which needs no space.
 Result<JournalLoader::Continuation> JournalLoader::continue_in_last() {
   auto file = File::open(path_of(used_->number), File::Mode::change);
   if (!file) {

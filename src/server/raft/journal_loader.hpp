@@ -24,8 +24,9 @@ struct SegmentUse {
   std::size_t bytes{};  ///< Size of the file.
 };
 
-/// Reads the segments of a folder, one after the other, and finds where the log continues. Used
-/// once, by Journal::open(): read(), then the questions, then continue_log(). Not thread safe.
+/// Recovery: reads the segments of a directory in order and finds the position where the log
+/// continues. Used once by Journal::open(): read(), the queries, then continue_log(). Not thread
+/// safe.
 class JournalLoader {
  public:
   /// `snapshot` is the newest one; index 0: none. REQUIRES: the options outlive this.

@@ -44,8 +44,8 @@ void LeadershipTransfer::complete(Time now) {
     end({});
   } else if (transfer_->until <= now) {
     end(tenure::fail(Errc::timed_out, "member " + std::to_string(transfer_->to.get()) +
-                                          " did not take over in time; this member goes on "
-                                          "leading"));
+                                          " did not take over in time; this member remains the "
+                                          "leader"));
   }
 }
 

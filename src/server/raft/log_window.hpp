@@ -10,7 +10,7 @@
 
 namespace tenure::server::raft {
 
-/// The part of the log that is in memory: from `first()` to `last()` without a gap.
+/// Contiguous suffix of the log in memory, from first() to last(). Not thread safe.
 class LogWindow {
  public:
   LogWindow() = default;
@@ -22,11 +22,11 @@ class LogWindow {
   [[nodiscard]] bool contains(Index index) const noexcept {
     return index >= first_ && index <= last();
   }
-  /// Null if it is not here.
+  /// Entry at `index`; null: not in the window.
   [[nodiscard]] const Entry* find(Index index) const {
     return contains(index) ? &entries_[offset(index)] : nullptr;
   }
-  /// REQUIRES: all of them are here.
+  /// Copy of `count` entries from `first` on. REQUIRES: the window contains them.
   [[nodiscard]] std::vector<Entry> copy(Index first, std::size_t count) const {
     const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(offset(first));
     return {begin, begin + static_cast<std::ptrdiff_t>(count)};
@@ -34,7 +34,7 @@ class LogWindow {
   [[nodiscard]] auto begin() const { return entries_.begin(); }
   [[nodiscard]] auto end() const { return entries_.end(); }
 
-  /// Puts these in place of everything from `first` on.
+  /// Replaces everything from `first` on.
   void replace_from(Index first, const std::vector<Entry>& entries) {
     if (entries_.empty()) {
       first_ = first;
@@ -42,14 +42,14 @@ class LogWindow {
     entries_.resize(std::min(entries_.size(), offset(std::max(first, first_))));
     entries_.insert(entries_.end(), entries.begin(), entries.end());
   }
-  /// Forgets everything up to `last`.
+  /// Drops everything up to `last`.
   void cut_to(Index last) {
     while (!entries_.empty() && first_ <= last) {
       entries_.pop_front();
       first_ = next(first_);
     }
   }
-  /// Forgets everything; the next entry will have this index.
+  /// Drops everything; the next entry has index `first`.
   void restart_at(Index first) {
     entries_.clear();
     first_ = first;

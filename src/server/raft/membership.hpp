@@ -13,8 +13,8 @@ namespace tenure::server::raft {
 
 /// Members of the group as this member knows them: the newest configuration, which is in effect,
 /// the committed one, the time of the last contact with each member, and the notices for removed
-/// members. A removed member gets no entries, so a notice is the only way to tell it (Ongaro's
-/// thesis, 4.2.2). Decides only; the owner sends. Not thread safe.
+/// members. A removed member gets no entries, so it learns of its removal by a notice only
+/// (Ongaro's thesis, 4.2.2). Decides only; the owner sends. Not thread safe.
 class Membership {
  public:
   struct Options {
@@ -66,13 +66,13 @@ class Membership {
 
   /// Notices that are due at this time. Forgets removed members whose time is over.
   [[nodiscard]] std::vector<Notice> take_due_notices(Time now);
-  /// Whether the sender of a vote request is to be told that it was removed: it is in no
-  /// configuration, and there is a committed one.
+  /// Whether the sender of a vote request gets a removal notice: a configuration is committed, and
+  /// neither the committed nor the newest one contains the sender.
   [[nodiscard]] bool is_removed_peer(MemberId sender) const;
   [[nodiscard]] std::optional<Time> deadline() const;
 
-  /// A peer says that the configuration at `index` removed this member. True: that is new and not
-  /// outdated. A peer that is behind may not know that this member was added again.
+  /// Processes a removal notice for the configuration at `index`. True: it is new. An outdated
+  /// notice is ignored: its sender may not know that this member was added again.
   [[nodiscard]] bool receive_notice(Index index);
   /// Whether the group continued without this member.
   [[nodiscard]] bool is_removed() const;

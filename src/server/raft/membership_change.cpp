@@ -23,19 +23,18 @@ Result<void> check_change(const AddMember& change, const Membership& members) {
   if (change.id == 0 || !is_address(change.peer_address) || !is_address(change.client_address) ||
       change.peer_address.size() + change.client_address.size() > member_addresses_bytes_max) {
     return fail(Errc::invalid_argument,
-                "a new member needs an id that is not 0 and two addresses, host:port");
+                "a new member needs an id other than 0 and two addresses (host:port)");
   }
   for (const auto& member : members.newest()) {
     if (member.id.get() == change.id) {
       const bool is_same =
           member.peer == change.peer_address && member.client == change.client_address;
       if (member.role == MemberRole::voter || !is_same) {
-        return fail(Errc::invalid_argument, named(change.id) + " is there already, at " +
+        return fail(Errc::invalid_argument, named(change.id) + " exists already, at " +
                                                 member.peer + " and " + member.client);
       }
     } else if (member.peer == change.peer_address || member.client == change.client_address) {
-      return fail(Errc::invalid_argument,
-                  "the addresses belong to " + named(member.id.get()) + " already");
+      return fail(Errc::invalid_argument, "the addresses belong to " + named(member.id.get()));
     }
   }
   return {};
@@ -44,11 +43,12 @@ Result<void> check_change(const AddMember& change, const Membership& members) {
 Result<void> check_change(const RemoveMember& change, const Membership& members) {
   const auto* member = members.find(MemberId{change.id});
   if (member == nullptr) {
-    return fail(Errc::invalid_argument, "there is no " + named(change.id));
+    return fail(Errc::invalid_argument, "unknown " + named(change.id));
   }
   if (member->role == MemberRole::voter && members.voters() <= voters_min) {
-    return fail(Errc::invalid_argument,
-                "three voters must stay; add the new member before the old one is removed");
+    return fail(
+        Errc::invalid_argument,
+        "a cluster needs three voters; add the new member before the removal of the old one");
   }
   return {};
 }
@@ -58,10 +58,10 @@ std::string why_not_begun(const MembershipChange::Group& group) {
     return "nothing is committed since this member leads; a majority does not answer";
   }
   const auto& fresh_voter = group.members.fresh_voter();
-  return "the last change of the members is not finished: " +
+  return "the previous membership change is not finished: " +
          (fresh_voter.has_value()
               ? named(fresh_voter->id.get()) +
-                    ", which was added last, does not answer; start it, or remove it"
+                    ", the newest voter, does not respond; start it, or remove it"
               : std::string("it is not committed yet"));
 }
 
@@ -110,9 +110,9 @@ std::optional<MembershipChange::Step> MembershipChange::next_step(const Group& g
 // of this leader's own term keeps a member with the other configuration from being elected with it
 // (Ongaro, "bug in single-server membership changes", raft-dev, 2015).
 //
-// R8: a voter that does not know yet that it is one cannot lead. If a removal took another one
-// away, no member that can lead might be left. An addition takes no member away, and the member
-// that was added last may be dead: if additions waited for its answer, it could not be replaced.
+// R8: a voter that does not know of its promotion cannot lead. A removal could leave no member that
+// can lead, so it waits for the acknowledgement of the newest voter. An addition removes no member
+// and does not wait: the newest voter may be dead and has to be replaceable.
 bool MembershipChange::may_begin(const Group& group) const {
   if (!group.has_committed_own_term || group.is_changing || group.is_transferring) {
     return false;
@@ -162,7 +162,7 @@ std::optional<MembershipChange::Step> MembershipChange::catch_up_step(const Grou
   }
   if (is_too_old(versions, group.version)) {
     end(fail(Errc::invalid_argument, too_old_text(subject(), versions, group.version) +
-                                         ", and add it again. Until then it is a stand-by"));
+                                         ", and add it again. Until then it is a standby"));
     return std::nullopt;
   }
   // libraft never reports that a standby has caught up if it has everything already.
@@ -180,7 +180,7 @@ std::optional<MembershipChange::Step> MembershipChange::watch_step(const Group& 
     case CatchUp::none: break;
   }
   end(fail(Errc::timed_out, named(subject().get()) +
-                                " did not catch up with the log; it stays a stand-by. Ask again "
+                                " did not catch up with the log; it stays a standby. Add it again "
                                 "when it runs, or remove it"));
   return std::nullopt;
 }
@@ -189,7 +189,7 @@ std::optional<MembershipChange::Step> MembershipChange::promote_step(const Group
   auto members = group.members.newest();
   const auto found = std::ranges::find(members, subject(), &Member::id);
   if (found == members.end()) {
-    end(fail(Errc::unavailable, "the stand-by is gone"));
+    end(fail(Errc::unavailable, "the standby was removed"));
     return std::nullopt;
   }
   found->role = MemberRole::voter;

@@ -8,9 +8,9 @@
 
 namespace tenure::server::raft {
 
-// What members say to each other: Ongaro and Ousterhout, "In Search of an Understandable Consensus
-// Algorithm" (2014), figure 2 and section 7; Ongaro's thesis for pre-votes (9.6) and transfer
-// (3.10).
+// Messages of the Raft protocol: Ongaro and Ousterhout, "In Search of an Understandable Consensus
+// Algorithm" (2014), figure 2 and section 7; Ongaro's thesis for pre-votes (9.6) and leadership
+// transfer (3.10). Plain values; entries are shared, not copied.
 
 struct AppendEntries {
   Term term{};
@@ -22,8 +22,8 @@ struct AppendEntries {
 
 struct AppendResult {
   Term term{};
-  Index rejected{};  ///< 0: nothing was.
-  Index last{};      ///< Of the log that answers.
+  Index rejected{};  ///< Rejected index; 0: accepted.
+  Index last{};      ///< Last index of the log of the sender.
 };
 
 struct RequestVote {
@@ -31,7 +31,7 @@ struct RequestVote {
   MemberId candidate{};
   Index last{};
   Term last_term{};
-  bool disrupts_leader = false;  ///< The leader itself asked for the election.
+  bool disrupts_leader = false;  ///< Whether the election is a leadership transfer.
   bool is_pre_vote = false;
 };
 
@@ -52,26 +52,26 @@ struct TimeoutNow {
   Term last_term{};
 };
 
-/// A leader's question before it answers reads: is this term still the newest that you know? The
-/// library knows nothing of it. Thesis, 6.4.
+/// Read index round (thesis, 6.4): the leader asks whether its term is still the newest known one
+/// before it answers reads. Not a message of libraft.
 struct Probe {
   Term term{};
-  std::uint64_t round{};  ///< Grows; an answer to one is an answer to all before it.
+  std::uint64_t round{};  ///< Increasing number; an acknowledgement covers all earlier rounds.
 };
 
-/// Only from a member that knows of no newer term.
+/// Acknowledgement of a Probe, sent only by a member that knows no newer term.
 struct ProbeResult {
-  Term term{};  ///< Of the probe.
+  Term term{};  ///< Term of the probe.
   std::uint64_t round{};
 };
 
-/// To a member that was removed, from one that knows it: the last entry of the group that concerns
-/// it. Thesis, 4.2.2: nobody else would tell it, since it gets no entries any more.
+/// Removal notice to a removed member. It gets no entries of the group any more, so it could not
+/// learn of its removal otherwise (thesis, 4.2.2).
 struct RemovalNotice {
-  Index index{};  ///< Of the committed change that left it out.
+  Index index{};  ///< Index of the committed configuration without it.
 };
 
-/// The order is that of the numbers on the wire: new ones go to the end.
+/// Order of the alternatives: new ones are appended.
 using Message = std::variant<AppendEntries, AppendResult, RequestVote, VoteResult, InstallSnapshot,
                              TimeoutNow, Probe, ProbeResult, RemovalNotice>;
 

@@ -34,8 +34,8 @@ RaftStoreOptions store_options(const NodeOptions& options, MemberId id, GroupKin
           .snapshot_retry = options.snapshot_retry};
 }
 
-/// How long the work of clients may keep the thread. Heartbeats, votes and the log wait this long
-/// at most, a hundredth of the shortest sensible election timeout.
+/// Time slice of client work on the loop's thread. Bounds the delay of heartbeats, votes and log
+/// writes to a hundredth of a short election timeout (100 ms).
 constexpr std::chrono::microseconds client_slice{2000};
 
 }  // namespace
@@ -96,7 +96,7 @@ void Node::stop() {
   if (!thread_.joinable()) {
     return;
   }
-  // Whoever writes to a full disk may be the one who has to stop.
+  // In DiskMode::loop this thread may itself wait for space on a full disk.
   journal_->stop_waiting();
   std::promise<void> finished;
   boost::asio::post(loop_,
@@ -106,14 +106,14 @@ void Node::stop() {
   thread_.join();
   is_over_ = true;
   store_.give_up_everything({.code = Errc::unavailable, .detail = "the server stops"});
-  // What others posted in the meantime still gets its answer.
+  // Runs handlers that other threads have posted since, so that each callback is called.
   work_.reset();
   timer_.cancel();
   loop_.restart();
   loop_.poll();
 }
 
-// Peers may still be answered while the last snapshot is taken; after it nobody is.
+// The transport stays open during the last snapshot: a peer may still need replies.
 void Node::begin_to_stop(std::move_only_function<void()> done) {
   store_.stop(
       [this, done = std::move(done)]() mutable {
@@ -167,8 +167,8 @@ void Node::propose(core::Command command, Decision decided) {
 
 void Node::read(OnRead on_read) {
   on_loop([this, on_read = std::move(on_read)](Time now) mutable {
-    // Once the read is confirmed the state has all that it must have, now and later. Looking at it
-    // may take long, so that is the work of a client.
+    // A confirmed read stays valid when it runs later. Reading the state can take long, so it runs
+    // as client work.
     store_.read(
         [this, on_read = std::move(on_read)](Result<View> view) mutable {
           view ? peek(std::move(on_read)) : on_read(std::move(view));
@@ -202,7 +202,7 @@ void Node::transfer_leadership(std::uint64_t to, std::move_only_function<void(Re
   });
 }
 
-// One entry of all that waits. What comes while it is on its way waits for the next.
+// Makes one entry of all waiting commands. Commands that arrive during its write form the next one.
 void Node::drain() {
   store_.drain(clock_.now());
   after_event();
@@ -227,12 +227,13 @@ void Node::work_disk() {
 
 void Node::arm_timer() {
   const auto deadline = store_.deadline();
-  // A timer that goes off too early reads again; most leases are renewed long before it does.
+  // A timer that fires early is armed again. Moving it on every renewal would cost more: most
+  // leases are renewed long before they expire.
   if (!deadline.has_value() || (timer_at_.has_value() && *timer_at_ <= *deadline)) {
     return;
   }
   timer_at_ = deadline;
-  // The timer follows CLOCK_MONOTONIC. Where that is faster than clock_, it goes off too early.
+  // The timer uses CLOCK_MONOTONIC. If that clock is faster than clock_, it fires early.
   timer_.expires_after(*deadline - clock_.now());
   timer_.async_wait([this](boost::system::error_code cancelled) {
     if (cancelled) {
@@ -248,8 +249,7 @@ void Node::arm_timer() {
 
 void Node::save_vote(Term term, MemberId voted_for) {
   if (auto saved = votes_.save({.term = term, .voted_for = voted_for}); !saved) {
-    stop_process(options_.report,
-                 "The vote could not be made durable: " + saved.error().detail + ".");
+    stop_process(options_.report, "cannot save the vote: " + saved.error().detail);
   }
 }
 
@@ -262,7 +262,7 @@ void Node::install(const Snapshot& snapshot) {
 }
 
 core::StateMachine Node::restore(const Snapshot& /*snapshot*/, core::StateMachine before) {
-  // A large state takes long to destroy.
+  // Destroying a large state takes long, so the background worker does it.
   background_worker_.add([before = std::move(before)]() mutable { before = core::StateMachine(); });
   return disk_.take_installed();
 }
@@ -292,8 +292,8 @@ void Node::send(MemberId peer, Message message) {
   }
 }
 
-// Reading it takes longer than a leader may be silent, and as much memory as the file has bytes: it
-// is read once for a peer, and only if it can go on its way then.
+// Reading a snapshot takes longer than a heartbeat interval and as much memory as the file: it is
+// read on the background worker, once per peer, and only if the transport accepts it.
 void Node::send_snapshot(MemberId peer, Term term) {
   if (transport_ == nullptr || is_over_ || !transport_->takes_snapshot(peer, term)) {
     return;
@@ -314,7 +314,7 @@ void Node::send_snapshot(MemberId peer, Term term) {
       if (is_over_) {
         return;
       }
-      const auto error = snapshot ? Error{.code = Errc::unavailable, .detail = "there is none."}
+      const auto error = snapshot ? Error{.code = Errc::unavailable, .detail = "no snapshot exists"}
                                   : snapshot.error();
       store_.snapshot_unreadable(error, clock_.now());
       after_event();

@@ -33,25 +33,27 @@
 
 namespace tenure::server::raft {
 
-/// The replicated store on this machine: a RaftStore, which decides, with a thread, a clock, a
-/// disk and a network. open() reads the disk, start() makes it live on a thread of its own, stop()
-/// ends it with a snapshot.
+/// The replicated store of this process: a RaftStore, which decides, with an event loop thread, a
+/// clock, a disk and a network. open() reads the disk, start() starts the thread, stop() takes a
+/// snapshot and ends it. propose(), read(), peek() and the other functions of Store are thread
+/// safe; their callbacks run on the loop's thread.
 class Node final : public Store, private Environment {
  public:
-  /// Errors, each with a detail for people: `would_block`: another process has the folder;
-  /// `invalid_argument`: it is somebody else's or damaged; `resource_exhausted`: no space to begin;
-  /// `unsupported`: a newer program wrote it; `unavailable`: the system refused something.
+  /// Reads the data directory. `would_block`: another process holds it; `invalid_argument`: it
+  /// belongs to another member or is damaged; `resource_exhausted`: no space; `unsupported`: a
+  /// newer program wrote it; `unavailable`: a system call failed. Each detail names the file and
+  /// the remedy.
   [[nodiscard]] static Result<std::unique_ptr<Node>> open(NodeOptions options);
   ~Node() override;
 
-  /// REQUIRES: before start(). Without it this member hears of nobody.
+  /// Sets the transport of a cluster member; a single node has none. REQUIRES: before start().
   void connect(std::unique_ptr<Transport> transport) { transport_ = std::move(transport); }
 
-  /// Returns when what was found on the disk is loaded. A member that is alone leads then, and
-  /// everything that was acknowledged before is in the state again.
+  /// Starts the thread and returns when the log is loaded. A single node is the leader then, and
+  /// its state contains every command that was acknowledged before.
   void start();
-  /// Refuses what waits and what comes with `unavailable`, hands the leadership over, takes a
-  /// snapshot, ends the thread. A decision that was given up may come on the calling thread.
+  /// Fails waiting and new requests with `unavailable`, transfers the leadership, takes a snapshot
+  /// and ends the thread. Callbacks of abandoned proposals may run on the calling thread.
   void stop();
 
   void propose(core::Command command, Decision decided) override;
@@ -66,11 +68,12 @@ class Node final : public Store, private Environment {
   [[nodiscard]] Identity identity() const override;
   [[nodiscard]] const Folder& folder() const noexcept { return folder_; }
   [[nodiscard]] boost::asio::io_context& loop() override { return loop_; }
-  /// For the work of clients on the store's thread: runs after what keeps the group together.
+  /// Executor for client work on the loop's thread, with a lower priority than Raft messages and
+  /// timers.
   [[nodiscard]] TimeSlices::Executor client_executor() { return clients_.executor(); }
   void listen(Listener& listener) override;
 
-  /// Only for open().
+  /// For open() only.
   Node(NodeOptions options, LoadedNode loaded);
 
  private:
@@ -97,30 +100,31 @@ class Node final : public Store, private Environment {
   void work_disk();
   void arm_timer();
   void begin_to_stop(std::move_only_function<void()> done);
-  /// Posts a question to the store with the time at which it is asked.
+  /// Posts a request to the loop's thread, with the time of the call.
   template <class Ask>
   void on_loop(Ask ask);
 
   const NodeOptions options_;
-  boost::asio::io_context loop_{1};  ///< Outlives all threads, which post to it.
+  boost::asio::io_context loop_{1};  ///< Declared first: threads post to it until they end.
   TimeSlices clients_;
   Folder folder_;
   VoteFile votes_;
   std::unique_ptr<SnapshotFile> snapshot_file_;
   std::unique_ptr<Journal> journal_;
 
-  // Everything below, up to the threads, belongs to the thread of the loop.
+  // The members from here to the threads belong to the loop's thread.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Listener*> listeners_;
   std::unique_ptr<Transport> transport_;
   sys::ServiceClock clock_;
-  RaftStore store_;  ///< Its intake belongs to all.
+  RaftStore store_;  ///< Its proposal queue is thread safe.
   boost::asio::steady_timer timer_;
   std::optional<Time> timer_at_;
-  bool is_over_ = false;                           ///< The transport has stopped.
-  std::map<MemberId, Term> snapshots_being_read_;  ///< For whom; the term to send it in.
+  bool is_over_ = false;  ///< Whether the transport has stopped.
+  std::map<MemberId, Term>
+      snapshots_being_read_;  ///< Snapshot reads in progress: recipient and term.
 
-  // Threads last: they end before what they use.
+  // Threads are declared last: they end before the members that they use.
   Compactor compactor_;
   Disk disk_;
   BackgroundWorker background_worker_;

@@ -11,13 +11,14 @@ namespace tenure::server::raft {
 namespace {
 
 std::unexpected<Error> too_new(const std::string& what) {
-  return fail(Errc::unsupported,
-              "a newer program wrote this folder (" + what +
-                  "). Start that program again. To go back to this one, lower the cluster version "
-                  "with the newer program first (cluster.version_max)");
+  return fail(
+      Errc::unsupported,
+      "a newer program wrote this folder (" + what +
+          "). Start the newer program. To downgrade, first lower the cluster version with it "
+          "(cluster.version_max)");
 }
 
-// Entries behind the snapshot are applied, or may be; those before it stay unread.
+// Checks the entries behind the snapshot, which are applied; earlier ones are never read.
 Result<void> check_versions(const Recovered& recovered) {
   const auto applied = recovered.snapshot.has_value() ? recovered.snapshot->index : Index{};
   auto index = recovered.first;
@@ -26,7 +27,7 @@ Result<void> check_versions(const Recovered& recovered) {
     const auto version = is_read ? core::version_of_batch(*entry.payload) : core::ClusterVersion{};
     if (version > core::newest_version) {
       return too_new("entry " + std::to_string(index.get()) + " of the log has cluster version " +
-                     std::to_string(version.get()) + ", and the newest of this program is " +
+                     std::to_string(version.get()) + ", and this program supports at most " +
                      std::to_string(core::newest_version.get()));
     }
     index = next(index);
@@ -50,53 +51,51 @@ Result<core::StateMachine> restored_machine(const std::optional<Snapshot>& snaps
   return core::StateMachine(std::move(*state));
 }
 
-// What a new folder is to become, before anything of it is there.
+// Checks the bootstrap options before anything is written.
 Result<void> check_beginning(const NodeOptions& options) {
   const auto& initial_members = options.initial_members;
   if (options.bootstrap_mode == BootstrapMode::join) {
     return initial_members.empty()
                ? Result<void>()
-               : fail(Errc::invalid_argument, "a member that joins a cluster does not found one");
+               : fail(Errc::invalid_argument, "a joining member has no initial members");
   }
   if (initial_members.empty()) {
     return {};
   }
   if (initial_members.size() == 2) {
-    return fail(Errc::invalid_argument, "a cluster has three members or more, or one alone");
+    return fail(Errc::invalid_argument,
+                "a cluster has at least three members; a single node has none");
   }
   if (options.identity.cluster == ClusterId{} && initial_members.size() > 1) {
-    return fail(Errc::invalid_argument,
-                "the members of a new cluster must agree on its id before they begin");
+    return fail(Errc::invalid_argument, "the members of a new cluster need the same cluster id");
   }
   if (std::ranges::find(initial_members, options.identity.member, &Member::id) ==
       initial_members.end()) {
     return fail(Errc::invalid_argument, "this is member " +
                                             std::to_string(options.identity.member.get()) +
-                                            ", and it is not among those who found the cluster");
+                                            ", which is not an initial member of the cluster");
   }
   if (encode_members(initial_members).empty()) {
-    return fail(Errc::invalid_argument,
-                "the list of the members cannot be used: every one needs an id and addresses that "
-                "no other has");
+    return fail(Errc::invalid_argument, "invalid member list: ids and addresses must be unique");
   }
   return {};
 }
 
-// A folder without a log and without a snapshot. One that waits to be added may know a term
-// already.
+// A directory without log and snapshot. A joining member may have saved a term already.
 Result<void> check_new(const LoadedNode& loaded, const NodeOptions& options) {
   const auto term = loaded.recovered.term;
   const bool is_joining = options.bootstrap_mode == BootstrapMode::join;
   if (is_joining ? term > Term{} && !loaded.had_log : term > Term{1}) {
-    return fail(Errc::invalid_argument,
-                "the folder " + loaded.folder.path().string() +
-                    " was in use, but its log and its snapshot are gone. Restore it from a backup, "
-                    "or name an empty folder to begin anew.");
+    return fail(
+        Errc::invalid_argument,
+        "the folder " + loaded.folder.path().string() +
+            " was in use, but its log and its snapshot are missing. Restore it from a backup, "
+            "or name an empty folder to start with no data.");
   }
   return {};
 }
 
-// The first entry names the members, and is the same on each of them.
+// Entry 1 is the configuration, identical on every initial member (bootstrap).
 Result<void> bootstrap(LoadedNode& loaded, const NodeOptions& options) {
   if (auto checked = check_new(loaded, options); !checked) {
     return checked;
@@ -130,15 +129,15 @@ Result<void> check_term(const Recovered& recovered, const std::filesystem::path&
   }
   if (recovered.term < newest) {
     return fail(Errc::invalid_argument,
-                "the file " + (folder / "vote").string() + " says term " +
+                "the file " + (folder / "vote").string() + " has term " +
                     std::to_string(recovered.term.get()) + ", but the log has entries of term " +
                     std::to_string(newest.get()) +
-                    ": it is damaged or from another time. Restore the folder from one backup.");
+                    ": it is damaged or from another backup. Restore the folder from one backup.");
   }
   return {};
 }
 
-// A group of one stays one (R2), and a member that joins has no list yet.
+// A single node stays one (R2); a joining member has no configuration yet.
 GroupKind group_kind_of(const Recovered& recovered) {
   std::string newest =
       recovered.snapshot.has_value() ? recovered.snapshot->configuration : std::string();
@@ -208,7 +207,7 @@ Result<LoadedNode> load(const NodeOptions& options) {
 }  // namespace
 
 Result<LoadedNode> load_node(const NodeOptions& options) {
-  std::error_code error;  // Who may not look is told so by load().
+  std::error_code error;  // An unreadable directory is reported by load() below.
   if (!std::filesystem::exists(options.folder / "identity", error)) {
     if (auto checked = check_beginning(options); !checked) {
       return std::unexpected(std::move(checked).error());

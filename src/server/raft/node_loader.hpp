@@ -15,7 +15,7 @@
 
 namespace tenure::server::raft {
 
-/// Whether a folder belongs to a group of one, which stays one.
+/// Kind of a group. A single node stays one (R2); it becomes a cluster by `tenured seed` only.
 enum class GroupKind : std::uint8_t { single, cluster };
 
 /// Contents of the folder of a node, ready to start from.
@@ -26,7 +26,7 @@ struct LoadedNode {
   std::unique_ptr<Journal> journal;
   core::StateMachine machine;
   Recovered recovered;
-  bool had_log = false;  ///< A log was there, perhaps without entries.
+  bool had_log = false;  ///< Whether log files exist, even without entries.
   GroupKind group_kind = GroupKind::single;
 };
 

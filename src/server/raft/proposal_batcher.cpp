@@ -8,7 +8,8 @@
 namespace tenure::server::raft {
 namespace {
 
-// Kept free on a full disk: for the no-op of some starts, and for time to pass.
+// Reserve on a full disk: for the no-op entries of some restarts, and for Tick commands, which
+// expire leases.
 constexpr std::size_t log_reserve_bytes = 4096;
 
 constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
@@ -47,8 +48,8 @@ bool ProposalBatcher::is_space_known(const DiskState& disk) {
          disk.space.left > disk.segment_bytes / 2;
 }
 
-// While the next segment cannot be made, the second half of the present one is for commands that
-// keep or release what is held.
+// While the next segment cannot be allocated, the second half of the present one is reserved for
+// commands that renew or release.
 ProposalBatcher::Room ProposalBatcher::room(const DiskState& disk) const {
   if (!disk.space.is_short) {
     return {.for_all = no_limit, .for_growing = no_limit};
@@ -92,7 +93,7 @@ ProposedEntry ProposalBatcher::admit(Gathered gathered, Room room,
       refuse(std::move(proposal),
              {.code = Errc::resource_exhausted,
               .detail = "the disk of " + options_.disk_name +
-                        " is full; free some space there, the server goes on by itself"});
+                        " is full; free some space, the server then continues by itself"});
     } else {
       ++entry.proposals;
       entry.bytes += proposal.bytes;

@@ -96,7 +96,7 @@ class ProposalBatcher {
   void resume() noexcept { is_paused_ = false; }
   [[nodiscard]] bool is_paused() const noexcept { return is_paused_; }
   /// Whether commands have arrived since gather(), and gathering is not paused. If not, the next
-  /// push to the queue says `queued_first`.
+  /// push to the queue returns `queued_first`.
   [[nodiscard]] bool has_more() { return !is_paused_ && !queue_.go_idle(); }
 
   /// Own commands are gathered again after a pause.

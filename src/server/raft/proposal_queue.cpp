@@ -8,10 +8,10 @@
 namespace tenure::server::raft {
 namespace {
 
-// More than the numbers of any command or item take.
+// Upper bound for the integer fields of a command or an item.
 constexpr std::size_t fixed_bytes = 64;
 
-// Room that is made for those who come next.
+// Initial capacity of the queue.
 constexpr std::size_t reserved_max = 1024;
 
 struct Weight {
@@ -88,7 +88,7 @@ std::vector<Proposal> ProposalQueue::take(std::size_t commands_max, std::size_t 
     }
   }
   if (gone_ == 0 && end == waiting_.size()) {
-    // About as many come next.
+    // The next burst is usually as long as this one.
     auto all = std::exchange(waiting_, {});
     waiting_.reserve(std::min(all.size(), reserved_max));
     return all;

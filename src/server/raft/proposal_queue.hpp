@@ -10,20 +10,21 @@
 
 namespace tenure::server::raft {
 
-/// About how many bytes the command takes in the log; not less than it does.
+/// Upper bound of the encoded size of a command in the log.
 [[nodiscard]] std::size_t encoded_size(const core::Command& command);
-/// Whether it can make the state larger. The others are let through for longer when space is short,
-/// so that what is held can still be renewed and given back.
+/// Whether the command can make the state larger. The others are admitted longer on a full disk, so
+/// that locks can still be renewed and released.
 [[nodiscard]] bool may_grow(const core::Command& command);
 
 struct Proposal {
   core::Command command;
-  Store::Decision decided;  ///< Empty: nobody wants to know.
+  Store::Decision decided;  ///< Callback for the result; may be empty.
   std::size_t bytes = 0;
 };
 
-/// Where commands from all threads wait for the store's thread. Bounded: what was pushed and is not
-/// finished counts. Tells which push has to wake the store; the others find it awake. Thread safe.
+/// Bounded MPSC queue of commands from all threads to the store's thread. The limits count
+/// proposals from push() to finished(). Only the first push to an idle queue has to wake the
+/// consumer. Thread safe.
 class ProposalQueue {
  public:
   struct Limits {
@@ -34,25 +35,28 @@ class ProposalQueue {
 
   explicit ProposalQueue(Limits limits) : limits_(limits) {}
 
-  /// `queued_first`: the store's thread must be woken to take it. The proposal is moved from only
-  /// if it is queued.
+  /// `queued_first`: the caller has to wake the store's thread. The proposal is moved from only if
+  /// it is queued.
   [[nodiscard]] PushResult push(Proposal& proposal);
-  /// The oldest ones, at most so many, and at least one if there are any.
+  /// Removes the oldest proposals within the limits; at least one unless the queue is empty.
   [[nodiscard]] std::vector<Proposal> take(std::size_t commands_max, std::size_t bytes_max);
-  /// Whether nothing waits. If so, the next push has to wake.
+  /// Marks the consumer as idle if the queue is empty: the next push returns `queued_first`. False:
+  /// more proposals wait.
   [[nodiscard]] bool go_idle();
   void finished(std::size_t commands, std::size_t bytes);
-  /// From now on everything is refused. What waited.
+  /// Refuses all further pushes; returns the waiting proposals.
   [[nodiscard]] std::vector<Proposal> close();
 
  private:
   [[nodiscard]] std::vector<Proposal>::iterator at(std::size_t index) TENURE_REQUIRES(mutex_);
 
   const Limits limits_;
-  sys::Mutex mutex_;  ///< Guards: the rest.
+  sys::Mutex mutex_;  ///< Guards: all members below.
   std::vector<Proposal> waiting_ TENURE_GUARDED_BY(mutex_);
-  std::size_t gone_ TENURE_GUARDED_BY(mutex_) = 0;      ///< Of them, the first so many are taken.
-  std::size_t commands_ TENURE_GUARDED_BY(mutex_) = 0;  ///< Waiting and taken, not finished.
+  std::size_t gone_ TENURE_GUARDED_BY(mutex_) =
+      0;  ///< Number of leading elements of waiting_ that are taken.
+  std::size_t commands_ TENURE_GUARDED_BY(mutex_) =
+      0;  ///< Commands that are waiting or taken and not finished.
   std::size_t bytes_ TENURE_GUARDED_BY(mutex_) = 0;
   bool is_awake_ TENURE_GUARDED_BY(mutex_) = false;
   bool is_closed_ TENURE_GUARDED_BY(mutex_) = false;

@@ -75,7 +75,7 @@ void RaftStore::disk_done(std::size_t count, Time now) {
   arrive(now);
   group_.finish_writes(count);
   if (batcher_.is_paused() && may_submit()) {
-    // First of all: the disk writes it while the last entry is applied and answered.
+    // First, so that the disk writes this entry while the last one is applied and answered.
     submit_gathered();
   }
   group_.disk_done(count);
@@ -97,7 +97,7 @@ void RaftStore::timeout(Time now) {
   }
   refuse(reads_.take_expired(now_),
          {.code = Errc::unavailable,
-          .detail = "no majority of the members confirmed in time that this member leads"});
+          .detail = "no quorum confirmed the leadership of this member in time"});
   snapshots_.resume_if_due(now_);
   if (batcher_.take_retry(now_)) {
     environment_.drain_soon();
@@ -214,8 +214,9 @@ void RaftStore::cease_to_lead() {
   version_.cease_to_lead();
   batcher_.give_up_all(
       {.code = Errc::unavailable,
-       .detail = "this member lost the leadership; what became of the request is not known: ask "
-                 "again with the same request id"});
+       .detail =
+           "this member lost the leadership; the outcome of the request is unknown: retry with "
+           "the same request id"});
   refuse(reads_.take_all(),
          {.code = Errc::unavailable, .detail = "this member lost the leadership"});
   group_.cease_to_lead();

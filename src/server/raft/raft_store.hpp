@@ -86,7 +86,7 @@ struct RaftStoreState {
 /// returns.
 ///
 /// Callbacks and listeners are called from inside any of these functions. They may push to the
-/// intake, which is propose() of the store in front of this, and call nothing else.
+/// proposal queue (Store::propose()) and call nothing else.
 class RaftStore {
  public:
   using OnRead = Store::OnRead;
@@ -132,14 +132,14 @@ class RaftStore {
   void take_snapshot(SnapshotDone done, Time now);
   void change_members(MemberChange change, Done done, Time now);
   void transfer_leadership(MemberId to, Done done, Time now);
-  /// Refuses everything that waits and everything that comes, transfers the leadership if there is
-  /// a successor, takes a snapshot if that can begin now, and calls `done`. Takes at most an
-  /// election timeout and a snapshot.
+  /// Fails waiting and new requests, transfers the leadership if there is a successor, takes a
+  /// snapshot if one can begin now, and calls `done`. Takes at most an election timeout and a
+  /// snapshot.
   void stop(std::move_only_function<void()> done, Time now);
-  /// Fails everything that still waits. The last call.
+  /// Fails all waiting requests. The last call.
   void give_up_everything(const Error& error);
 
-  // Questions.
+  // Queries.
 
   [[nodiscard]] LogPosition position() const;
   [[nodiscard]] std::vector<MemberStatus> members() const { return group_.statuses(); }

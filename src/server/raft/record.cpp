@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view log_magic = "TENURELG";
 
-// In a loop over every offset of a segment, so without a ByteReader.
+// Plain loads instead of a ByteReader: they run for every offset of a damaged segment.
 template <class Number>
 Number number_at(std::string_view bytes, std::size_t offset) {
   Number value = 0;
@@ -34,10 +34,10 @@ std::size_t behind_last_nonzero(std::string_view bytes) {
 struct Attempt {
   std::optional<Record> record{};
   std::uint32_t chained_to{};
-  std::string_view why{};  ///< Why it is no record.
+  std::string_view why{};  ///< Why the bytes are not a record.
 };
 
-// The record at this offset, whatever it is chained to.
+// Decodes the record at this offset without a check of its chain value.
 Attempt read_record(std::string_view bytes, std::size_t offset) {
   const auto rest = bytes.substr(offset);
   if (rest.size() < record_header_bytes) {
@@ -68,8 +68,8 @@ Attempt read_record(std::string_view bytes, std::size_t offset) {
           .why = {}};
 }
 
-// Whether a record follows whose group began behind the bad place: then the bad one had been
-// durable. Any offset may be where it begins, since the length of the bad one is not to be trusted.
+// Finds a later record whose group started behind the invalid bytes: they had been durable then.
+// Tries every offset, because the length of the invalid record cannot be trusted.
 std::optional<std::size_t> find_later_group(std::string_view bytes, std::size_t bad) {
   for (std::size_t at = bad + 1; at + record_header_bytes <= bytes.size(); ++at) {
     const auto attempt = read_record(bytes, at);
@@ -108,18 +108,18 @@ void judge_ending(std::string_view bytes, std::size_t durable_end, SegmentScan& 
 
 Result<void> check_header(std::string_view bytes, SegmentId id) {
   if (bytes.size() < segment_header_bytes || bytes.substr(0, 8) != log_magic) {
-    return fail(Errc::invalid_argument, "it does not begin like a segment of the log");
+    return fail(Errc::invalid_argument, "not a log segment: wrong magic number");
   }
   if (fixed32_at(bytes, 8) != log_version) {
     return fail(Errc::invalid_argument, "its version is " + std::to_string(fixed32_at(bytes, 8)) +
-                                            ", this program knows version " +
+                                            ", this program supports version " +
                                             std::to_string(log_version));
   }
   if (core::crc32c(bytes.substr(0, 28)) != fixed32_at(bytes, 28)) {
-    return fail(Errc::invalid_argument, "the checksum of its header is wrong");
+    return fail(Errc::invalid_argument, "checksum mismatch in the header");
   }
   if (fixed64_at(bytes, 12) != id.number || fixed64_at(bytes, 20) != id.cluster.get()) {
-    return fail(Errc::invalid_argument, "it is a segment of another log");
+    return fail(Errc::invalid_argument, "a segment of another log");
   }
   return {};
 }

@@ -13,7 +13,7 @@
 
 namespace tenure::server::raft {
 
-// A segment of the log as bytes; no I/O here.
+// Disk format of a log segment. Pure functions without I/O.
 //
 // It begins with a header: "TENURELG", version (4), number of the segment (8), cluster (8), CRC-32C
 // of these (4). Records follow, and zeros after the last. A record: CRC-32C of the rest (4), length
@@ -36,10 +36,10 @@ struct SegmentId {
 
 [[nodiscard]] std::string encode_segment_header(SegmentId id);
 
-/// What the first record of a segment is chained to.
+/// Chain value of the first record of a segment.
 [[nodiscard]] std::uint32_t header_checksum(std::string_view header);
 
-/// Where a group of records goes. Encoding moves `offset` and `chain` on.
+/// Encoder position of a group of records. encode() advances `offset` and `chain`.
 struct GroupWriter {
   std::uint64_t group{};
   std::size_t group_offset{};
@@ -62,23 +62,23 @@ struct Record {
 };
 
 enum class Ending : std::uint8_t {
-  clean,    ///< Nothing but zeros after the last record.
-  torn,     ///< Something that no fdatasync had finished: to be cut off.
-  damaged,  ///< Something bad that had been durable.
+  clean,    ///< Only zeros after the last record.
+  torn,     ///< Bytes of a write that no fdatasync completed; they are truncated.
+  damaged,  ///< Invalid bytes that were durable.
 };
 
 struct SegmentScan {
   std::vector<Record> records;  ///< Views of the scanned bytes.
-  std::size_t end{};            ///< Behind the last good record.
-  std::size_t dirty_end{};      ///< Behind the last byte that is not zero.
-  std::uint32_t chain{};        ///< What the next record is chained to.
+  std::size_t end{};            ///< Offset behind the last valid record.
+  std::size_t dirty_end{};      ///< Offset behind the last byte that is not zero.
+  std::uint32_t chain{};        ///< Chain value of the next record.
   Ending ending = Ending::clean;
-  std::string why;  ///< What is wrong at `end`.
+  std::string why;  ///< Error at `end`.
 };
 
-/// Reads all records up to the first bad one and says how it ends there. Everything before the
-/// offset `durable_end` was durable once: if less than that is readable, it is damaged. A header
-/// that is bad or of another version, segment or cluster is `invalid_argument`.
+/// Reads the records up to the first invalid one and classifies the end. All bytes before
+/// `durable_end` were durable once: if fewer are readable, the segment is damaged.
+/// `invalid_argument`: a header that is damaged, or of another version, segment or cluster.
 [[nodiscard]] Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id,
                                                std::size_t durable_end = 0);
 

@@ -116,7 +116,7 @@ Result<Index> Replica::submit(Bytes payload) {
 
 Result<Index> Replica::change(const std::vector<Member>& members) {
   if (is_changing()) {
-    return fail(Errc::resource_exhausted, "another change of the members is not finished yet");
+    return fail(Errc::resource_exhausted, "another membership change is in progress");
   }
   return submit_entry({.type = EntryType::change,
                        .payload = std::make_shared<const std::string>(encode_members(members))});
@@ -124,7 +124,7 @@ Result<Index> Replica::change(const std::vector<Member>& members) {
 
 Result<void> Replica::catch_up(MemberId standby) {
   if (role() != Role::leader || shim_catch_up_status(core_.get(), standby.get()) < 0) {
-    return fail(Errc::unavailable, "this member does not lead, or knows no such member");
+    return fail(Errc::unavailable, "this member is not the leader, or the member is unknown");
   }
   auto event = event_of(shim_catch_up);
   event.member = standby.get();
@@ -148,7 +148,7 @@ Result<void> Replica::transfer(MemberId to) {
 
 Result<Index> Replica::submit_entry(Entry entry) {
   if (role() != Role::leader) {
-    return fail(Errc::unavailable, "this member does not lead");
+    return fail(Errc::unavailable, "this member is not the leader");
   }
   const auto view = view_of(entry);
   const Index index = next(log_.last());
@@ -315,7 +315,7 @@ void Replica::receive(MemberId sender, const Message& message) {
     snapshot = &install->snapshot;
   }
   give(view_of(sender, message), {}, snapshot);
-  tell_successor();
+  send_timeout_now();
 }
 
 // R4: a late rejection would move the next index of the follower below the index that it has
@@ -450,7 +450,7 @@ void Replica::send(const shim_message& flat) {
           .to = peer,
           .message = {
               .term = term, .last = Index{flat.last_index}, .last_term = Term{flat.last_term}}};
-      tell_successor();
+      send_timeout_now();
       return;
   }
 }
@@ -458,7 +458,7 @@ void Replica::send(const shim_message& flat) {
 // R10: libraft asks the successor to take over when the last entries are on their way. A successor
 // that still writes them ignores that, and libraft does not repeat it: no entry could be submitted
 // for an election timeout, and then this member would still lead.
-void Replica::tell_successor() {
+void Replica::send_timeout_now() {
   if (!take_over_.has_value()) {
     return;
   }

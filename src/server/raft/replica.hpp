@@ -114,12 +114,12 @@ struct Recovered {
 enum class CatchUp : std::uint8_t { none, running, aborted, finished };
 
 /// One member of a Raft group, as a pure state machine: libraft's core, the log in memory, and the
-/// guards R1 to R11 against defects of libraft 0.22.1 that fault simulation found. Events are
+/// guards R1 to R11 against defects of libraft 0.22.1 (docs/explanation/raft_rules.md). Events are
 /// calls; effects are actions, which the owner takes with next_action() and carries out in that
 /// order after each call. Has no clock, disk or network. Deterministic: the same calls at the same
 /// times give the same actions. Not thread safe.
 ///
-/// Removing a guard is an experiment for the simulation only.
+/// Remove a guard only as an experiment in the simulation.
 class Replica {
  public:
   explicit Replica(const ReplicaOptions& options);
@@ -213,7 +213,7 @@ class Replica {
   void give(const shim_message& flat, std::span<const Entry> entries, const Snapshot* snapshot);
   void send(const shim_message& flat);
   [[nodiscard]] AppendResult result_of(const shim_message& flat) const;
-  void tell_successor();
+  void send_timeout_now();
   void send_entries(const shim_message& flat);
 
   // Updates: the actions that follow from a step.

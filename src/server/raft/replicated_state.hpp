@@ -36,7 +36,7 @@ class ReplicatedState {
 
   /// Cluster time continues from the state. Called when this member begins to lead.
   void begin_clock(Time now) { clock_.begin(machine_.state().now, now); }
-  /// Cluster time at this moment. REQUIRES: begin_clock() was called.
+  /// Cluster time at `now`. REQUIRES: begin_clock() was called.
   [[nodiscard]] core::ClusterTime time_at(Time now) { return clock_.at(now); }
   /// Moment at which the next lease expires; empty: no lease does. REQUIRES: as time_at().
   [[nodiscard]] std::optional<Time> next_expiry() const;

@@ -19,9 +19,8 @@
 namespace tenure::server::raft {
 namespace {
 
-// What a new cluster begins with: as if the list of its members had been an early entry. Not the
-// very first: the library offers a snapshot of index 1 to nobody, and a member that joins later
-// would wait for ever.
+// Snapshot position of a new cluster, as if its configuration had been an early entry. Not index 1:
+// libraft never sends a snapshot of index 1, and a member that joins later would wait forever.
 constexpr Index seed_index{2};
 constexpr Term seed_term{1};
 
@@ -36,12 +35,12 @@ Result<core::StateMachine> restored(const std::optional<Snapshot>& snapshot) {
   return core::StateMachine(std::move(*state));
 }
 
-// Neither 0 nor origin_of_nothing: a state has some bytes.
+// Size and checksum of the body. Larger than origin_of_nothing, because a state is never empty.
 Origin origin_of(std::string_view body) {
   return Origin{(std::uint64_t{body.size()} << 32) | core::crc32c(body)};
 }
 
-// One who is alone needs no list.
+// A single node has no member list.
 Result<void> check_members(const Seed& seed) {
   if (seed.members.empty()) {
     return {};
@@ -51,8 +50,8 @@ Result<void> check_members(const Seed& seed) {
   if (seed.identity.cluster == ClusterId{} || !is_listed || seed.members.size() == 2 ||
       encode_members(seed.members).empty()) {
     return fail(Errc::invalid_argument,
-                "a new cluster needs an id and at least three members, or one alone, each with an "
-                "id and addresses of its own, and this one among them");
+                "a new cluster needs a cluster id and at least three members with unique ids and "
+                "addresses, this one included; a single node needs none");
   }
   return {};
 }
@@ -66,8 +65,8 @@ Result<void> check_folder(const Seed& seed) {
   return {};
 }
 
-// The state as it goes on: nobody can say what happened between it and the end of the cluster that
-// it is from, so that everything that counts begins where that cluster never was.
+// State of the new cluster. The commands between the backup and the end of its cluster are unknown,
+// so all counters continue beyond any value that it can have reached.
 struct Continued {
   std::string body{};
   core::ClusterTime grants_after{};
@@ -87,11 +86,12 @@ Result<Continued> continued(const Seed& seed) {
   }
   constexpr auto last = std::numeric_limits<std::uint64_t>::max() - seed_step;
   if (state->revision.get() > last || state->leases.last_id().get() > last) {
-    return fail(Errc::invalid_argument, "the state cannot be restored: its revisions are used up");
+    return fail(Errc::invalid_argument,
+                "the state cannot be restored: its revisions are exhausted");
   }
   state->revision = core::Revision{state->revision.get() + seed_step};
   state->leases.set_last_id(core::LeaseId{state->leases.last_id().get() + seed_step});
-  // Who watches an earlier revision learns that there is a gap, instead of waiting for it.
+  // A watch from an earlier revision gets an error instead of a silent gap.
   state->events.compact(state->revision);
   Continued result;
   if (seed.source == SeedSource::backup || seed.leases == SeedLeases::drop) {
@@ -130,7 +130,8 @@ Result<std::string> read_state(const std::filesystem::path& path) {
     return read_saved(path);
   }
   if (!std::filesystem::exists(path / "identity")) {
-    return fail(Errc::invalid_argument, "the folder " + path.string() + " is none of a member");
+    return fail(Errc::invalid_argument,
+                "the folder " + path.string() + " is not a data directory of a member");
   }
   auto folder = Folder::open(path, {});
   if (!folder) {
@@ -162,7 +163,8 @@ Result<std::string> read_state(const std::filesystem::path& path) {
   return core::encode(machine->state());
 }
 
-// The snapshot comes last: without it the folder is one whose log is gone, and refused.
+// The snapshot is written last: an interrupted seed leaves a directory without log and snapshot,
+// which a start refuses.
 Result<SeedResult> write_seed(const Seed& seed) {
   auto checked = check_members(seed);
   if (checked) {

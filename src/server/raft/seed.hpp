@@ -15,58 +15,58 @@
 
 namespace tenure::server::raft {
 
-// How a member that was alone becomes a cluster, and how a lost one is begun anew out of a backup:
-// not live (a sole voter never grows, rule R2) but by a planned restart in which one state
-// seeds all.
+// Seeding: turns a single node into a cluster, and restores a lost cluster from a backup. Not
+// online, because a sole voter never grows (R2): one state seeds the data directories of all
+// members.
 
-/// What revisions, and the ids of leases that the store chooses, go on by. A backup does not know
-/// what was handed out after it, and a token that came twice would let a dead holder write: this is
-/// more than any store does between a backup and its end (a million commands a second for twelve
-/// days), and can be done sixteen million times.
+/// Increment of the revision and of generated lease ids. Tokens issued after the backup are
+/// unknown, and a token that is issued twice would let a former holder write. 2^40 exceeds the
+/// commands between a backup and the end of its store (12 days at 1,000,000/s), and 2^64 / 2^40 =
+/// 16 million seeds fit.
 inline constexpr std::uint64_t seed_step = std::uint64_t{1} << 40;
 
-/// The state that a folder holds, as a snapshot's body: its snapshot and all of its log. Of a
-/// member that was alone this is everything that was ever acknowledged. Of one of several it may
-/// lack the last commands, or have some whose outcome nobody knows: take the folder with the
-/// longest log. Leaves the folder as a start would. Errors as of Node::open(). Or the state that
-/// `tenure snapshot save` put into a file, which is that of one moment.
+/// State of a data directory (snapshot and log), or of a file of `tenure snapshot save`, in the
+/// format of a snapshot body. The directory of a single node contains everything that was
+/// acknowledged. That of a cluster member may lack the last commands, or contain commands with an
+/// unknown outcome: use the directory with the longest log. Truncates a torn log end like a start.
+/// Errors: as Node::open().
 [[nodiscard]] Result<std::string> read_state(const std::filesystem::path& path);
 
-/// Whether the state may lack commands that the cluster it is from has acknowledged.
+/// Whether the state may lack acknowledged commands.
 enum class SeedSource : std::uint8_t {
-  backup,   ///< It may. Nothing is granted until clients cannot rely on what is missing.
-  current,  ///< It is the last state: that of a single node that was stopped and is not used again.
+  backup,   ///< It may. Grants are delayed until every missing lease has expired.
+  current,  ///< Newest state of a single node that was stopped and is never started again.
 };
 
-/// What becomes of the leases of the state, with their holds and waits.
+/// Whether the new state contains the leases, holds and waits.
 enum class SeedLeases : std::uint8_t { keep, drop };
 
 struct Seed {
-  std::filesystem::path folder{};  ///< Of one member; does not exist, or is empty.
-  /// Both given, and a cluster that was never used before. Of one alone: as of a new folder.
+  std::filesystem::path folder{};  ///< Data directory of the new member; missing or empty.
+  /// Complete identity with an unused cluster id. For a single node: as for a new directory.
   ExpectedIdentity identity{};
-  /// All voters of the new cluster, this one included. Empty: it is alone, and stays so.
+  /// Voters of the new cluster, this one included. Empty: a single node.
   std::vector<Member> members{};
-  std::string_view body{};  ///< What read_state() gave, the same for each of them.
+  std::string_view body{};  ///< Result of read_state(), the same for each member.
   SeedSource source = SeedSource::backup;
   SeedLeases leases = SeedLeases::keep;
-  /// The longest ttl of any lease that a client may still rely on. Nothing: limits.ttl_max of the
-  /// state, and no less than any ttl in it; of a current state the longest in it.
+  /// Longest TTL of a lease that a client may still hold. Empty: limits.ttl_max of the state, at
+  /// least the longest TTL in it; for a current state, the longest TTL in it.
   std::optional<core::ClusterTime> longest_ttl{};
 };
 
-/// What write_seed() has written.
+/// Result of write_seed().
 struct SeedResult {
   ClusterId cluster{};
-  /// Nothing is granted for this long after the first start. 0: at once.
+  /// Delay of grants after the first start. 0: none.
   core::ClusterTime grants_after{};
 };
 
-/// Writes the folder of one member of a new cluster. Its state is this one: cluster time goes on
-/// where it was, revisions and so tokens a `seed_step` further, and watches of anything before get
-/// an error. Leases and holds of a current state go on, those of a backup have to be confirmed
-/// (core/restore.hpp). To be done for each of the members, with the same options, before the first
-/// starts. `invalid_argument`: the list, the body or the folder is not usable; nothing was written.
+/// Writes the data directory of one member of a new cluster. Cluster time continues, revisions and
+/// tokens jump by `seed_step`, and watches from an earlier revision get an error. Leases and holds
+/// of a current state continue; those of a backup need a confirmation (core/restore.hpp). Call it
+/// for each member, with the same options, before the first one starts. `invalid_argument`: the
+/// members, the body or the directory is invalid; nothing was written.
 [[nodiscard]] Result<SeedResult> write_seed(const Seed& seed);
 
 }  // namespace tenure::server::raft

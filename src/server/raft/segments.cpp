@@ -146,7 +146,7 @@ bool SegmentReserve::may_wait() const {
 
 void SegmentReserve::remove(std::vector<std::uint64_t> numbers) {
   const sys::MutexGuard guard(mutex_);
-  doomed_.insert(doomed_.end(), numbers.begin(), numbers.end());
+  to_remove_.insert(to_remove_.end(), numbers.begin(), numbers.end());
   changed_.notify_all();
 }
 
@@ -162,9 +162,9 @@ bool SegmentReserve::has_failed() const {
 
 void SegmentReserve::run() {
   mutex_.lock();
-  while (!is_stopping_ || !doomed_.empty()) {
-    if (!doomed_.empty()) {
-      const auto doomed = std::exchange(doomed_, {});
+  while (!is_stopping_ || !to_remove_.empty()) {
+    if (!to_remove_.empty()) {
+      const auto doomed = std::exchange(to_remove_, {});
       mutex_.unlock();
       remove_now(doomed);
       mutex_.lock();
@@ -173,7 +173,7 @@ void SegmentReserve::run() {
       mutex_.unlock();
       make(number);
       mutex_.lock();
-      if (failure_.has_value() && !is_stopping_ && doomed_.empty()) {
+      if (failure_.has_value() && !is_stopping_ && to_remove_.empty()) {
         changed_.wait_for(mutex_, options_.retry);
       }
     } else {
@@ -186,14 +186,14 @@ void SegmentReserve::run() {
 void SegmentReserve::make(std::uint64_t number) {
   auto made = make_segment(options_.folder, {.number = number, .cluster = options_.cluster},
                            options_.segment_bytes);
-  std::function<void()> tell;
+  std::function<void()> on_change;
   {
     const sys::MutexGuard guard(mutex_);
     note(std::move(made));
-    tell = tell_;
+    on_change = on_change_;
   }
   changed_.notify_all();
-  tell();
+  on_change();
 }
 
 void SegmentReserve::note(Result<Segment> made) {
@@ -210,9 +210,9 @@ void SegmentReserve::note(Result<Segment> made) {
   ready_ = std::move(*made);
 }
 
-void SegmentReserve::when_changed(std::function<void()> tell) {
+void SegmentReserve::when_changed(std::function<void()> on_change) {
   const sys::MutexGuard guard(mutex_);
-  tell_ = std::move(tell);
+  on_change_ = std::move(on_change);
 }
 
 void SegmentReserve::note_failure(const Error& error) {

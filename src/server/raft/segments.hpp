@@ -18,8 +18,8 @@
 
 namespace tenure::server::raft {
 
-/// A file of the log. Zeros are written to it before it gets its name, so that later writes need
-/// neither space nor a change of the file's size, and fdatasync has only the content to write.
+/// Preallocated log file. It is filled with zeros before it gets its name, so that later writes
+/// need no space and do not change the file size: fdatasync then writes no metadata.
 struct Segment {
   std::uint64_t number{};
   File file;
@@ -28,14 +28,15 @@ struct Segment {
 
 [[nodiscard]] std::filesystem::path segment_path(const std::filesystem::path& folder,
                                                  std::uint64_t number);
-/// The numbers of those in the folder, in order. What was left unfinished is removed.
+/// Segment numbers in a directory, ascending. Removes incomplete segments of an interrupted
+/// allocation.
 [[nodiscard]] std::vector<std::uint64_t> list_segments(const std::filesystem::path& folder);
 
 [[nodiscard]] Result<Segment> make_segment(const std::filesystem::path& folder, SegmentId id,
                                            std::size_t bytes);
 
-/// Keeps the next segment ready before it is needed, on a thread of its own, which also removes old
-/// ones (both take milliseconds). If there is no space for it, tries again every second.
+/// Background allocator of the next segment, on a thread of its own, which also removes old
+/// segments (both take milliseconds). Without space it retries every `retry`. Thread safe.
 class SegmentReserve {
  public:
   struct Options {
@@ -51,23 +52,24 @@ class SegmentReserve {
   SegmentReserve(const SegmentReserve&) = delete;
   SegmentReserve& operator=(const SegmentReserve&) = delete;
 
-  /// Starts to make the segment of this number.
+  /// Requests the segment with this number.
   void prepare(std::uint64_t number);
-  /// One that is there already.
+  /// Adopts an existing segment as the next one.
   void prepare(Segment ready);
-  /// The next segment, with at least so many bytes. Waits until it is made, for space if need be.
-  /// Nothing: there is no space, and it is not to be waited for any more.
+  /// The next segment, with at least `bytes_min` bytes. Blocks until it is allocated. Empty: there
+  /// is no space, and stop_waiting() was called.
   [[nodiscard]] std::optional<Segment> take(std::size_t bytes_min);
-  /// From now on nobody waits for space; who does so now is woken. On any thread.
+  /// Ends waiting for space, now and later; wakes a blocked take().
   void stop_waiting();
   [[nodiscard]] bool may_wait() const;
   void remove(std::vector<std::uint64_t> numbers);
 
   [[nodiscard]] bool is_ready() const;
-  /// The last attempt failed, and there is none.
+  /// Whether no segment is ready because the last allocation failed.
   [[nodiscard]] bool has_failed() const;
-  /// Called on the thread of the reserve whenever an answer of the two above may have changed.
-  void when_changed(std::function<void()> tell);
+  /// Sets the callback for changes of is_ready() and has_failed(); called on the thread of the
+  /// reserve.
+  void when_changed(std::function<void()> on_change);
 
  private:
   void run();
@@ -77,16 +79,16 @@ class SegmentReserve {
   void note_failure(const Error& error) TENURE_REQUIRES(mutex_);
 
   const Options options_;
-  mutable sys::Mutex mutex_;  ///< Guards: the rest.
+  mutable sys::Mutex mutex_;  ///< Guards: all members below.
   sys::Signal changed_;
   std::optional<std::uint64_t> wanted_ TENURE_GUARDED_BY(mutex_);
   std::optional<Segment> ready_ TENURE_GUARDED_BY(mutex_);
   std::optional<Error> failure_ TENURE_GUARDED_BY(mutex_);
-  std::vector<std::uint64_t> doomed_ TENURE_GUARDED_BY(mutex_);
-  std::function<void()> tell_ TENURE_GUARDED_BY(mutex_) = [] {};
+  std::vector<std::uint64_t> to_remove_ TENURE_GUARDED_BY(mutex_);
+  std::function<void()> on_change_ TENURE_GUARDED_BY(mutex_) = [] {};
   bool may_wait_ TENURE_GUARDED_BY(mutex_) = true;
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  ///< Last: it uses everything above.
+  std::jthread thread_;  ///< Declared last: it uses every other member.
 };
 
 }  // namespace tenure::server::raft

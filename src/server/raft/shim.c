@@ -8,7 +8,7 @@
 
 struct shim {
   struct raft raft;
-  // Arrays that each step reuses.
+  // Arrays reused by each step.
   struct raft_entry* given_entries;
   size_t given_capacity;
   struct shim_entry* entries;
@@ -28,7 +28,8 @@ static void write_address(uint64_t id, char address[address_size]) {
 
 static struct raft_buffer buffer_of(struct shim_bytes bytes) {
   struct raft_buffer buffer;
-  memcpy(&buffer.base, &bytes.start, sizeof buffer.base);  // The library only reads; drop const.
+  memcpy(&buffer.base, &bytes.start,
+         sizeof buffer.base);  // The library only reads it, so dropping const is safe.
   buffer.len = bytes.size;
   return buffer;
 }
@@ -41,10 +42,10 @@ static int decode_configuration(struct shim_bytes bytes, struct raft_configurati
 
 enum { catch_up_round_ms = 30000 };
 
-// The library asks only whether there is a batch; it frees none of what is submitted or loaded.
+// The library only tests the batch for null: it frees no submitted or loaded entries.
 static char some_batch;
 
-// Out of memory is the end here as in the rest of the program.
+// Out of memory ends the process, as in the rest of the program.
 static void* grown(void* array, size_t* capacity, size_t count, size_t size) {
   if (count <= *capacity) {
     return array;
@@ -58,29 +59,29 @@ static void* grown(void* array, size_t* capacity, size_t count, size_t size) {
 }
 
 struct shim* shim_create(const struct shim_options* options) {
-  struct shim* shim = calloc(1, sizeof *shim);  // raft_init() leaves some fields as they are.
+  struct shim* shim = calloc(1, sizeof *shim);  // raft_init() leaves some fields uninitialised.
   char address[address_size];
   if (shim == NULL) {
     return NULL;
   }
   write_address(options->id, address);
-  // Without I/O callbacks it is the pure core.
+  // Without I/O callbacks the library runs as a pure step function.
   if (raft_init(&shim->raft, NULL, NULL, options->id, address) != 0) {
     free(shim);
     return NULL;
   }
-  // With a tracer, even a silent one, every step formats its messages, into buffers that all
-  // instances of the process share.
+  // No tracer: even a silent one formats messages in every step, into buffers shared by all
+  // instances of the process.
   shim->raft.tracer = NULL;
   raft_seed(&shim->raft, options->seed);
   raft_set_election_timeout(&shim->raft, options->election_timeout_ms);
   raft_set_heartbeat_timeout(&shim->raft, options->heartbeat_ms);
-  // It would wait for half a minute for one that was never sent, because a newer one took its
-  // place. Who sends them knows what is on its way, and does not send it twice.
+  // The library would wait for half a minute for a snapshot that was never sent, because a newer
+  // one replaced it. The sender tracks transfers in progress and does not repeat them.
   raft_set_install_snapshot_timeout(&shim->raft, 4 * options->election_timeout_ms);
   raft_set_pre_vote(&shim->raft, true);
   raft_set_max_inflight_entries(&shim->raft, options->entries_in_flight_max);
-  // One round may be the transfer of a whole snapshot.
+  // One round of catching up can be the transfer of a whole snapshot.
   raft_set_max_catch_up_round_duration(&shim->raft, catch_up_round_ms);
   return shim;
 }
@@ -100,7 +101,7 @@ void shim_destroy(struct shim* shim) {
 
 // Events -----------------------------------------------------------------------------------------
 
-// The configuration inside becomes the library's with the step.
+// The library takes ownership of the configuration with the step.
 static int decode_snapshot(const struct shim_snapshot* snapshot,
                            struct raft_snapshot_metadata* out) {
   memset(out, 0, sizeof *out);
@@ -138,7 +139,7 @@ static void copy_entries_out(struct shim* shim, const struct raft_update* from,
   update->entries_index = from->entries.index;
   update->entries = shim->entries;
   update->entry_count = from->entries.n;
-  // The no-op of a new leader is made by the library and given away.
+  // The library allocates the no-op of a new leader and passes its ownership on.
   if (from->entries.batch == &shim->raft.barrier) {
     shim->barrier = shim->raft.barrier.buf.base;
   }
@@ -255,7 +256,7 @@ static int step_append(struct shim* shim, struct raft_event* event,
   out->leader_commit = message->commit;
   out->n_entries = message->entry_count;
   if (message->entry_count > 0) {
-    // The library frees "the batch of the entries" unless it hands them back to be written.
+    // The library frees entries[0].batch unless it returns the entries to be written.
     batch = raft_malloc(1);
     out->entries = given(shim, message->entries, message->entry_count, batch);
   }
@@ -278,7 +279,7 @@ static int step_install(struct shim* shim, struct raft_event* event,
   if (error != 0) {
     return error;
   }
-  // The bytes never pass through the library: the caller has them, and it looks at none.
+  // The body bypasses the library, which never reads it; the caller keeps the bytes.
   out->data.base = raft_malloc(1);
   out->data.len = 1;
   struct raft_configuration configuration = out->conf;
@@ -288,7 +289,7 @@ static int step_install(struct shim* shim, struct raft_event* event,
     return error;
   }
   const bool is_ours = (update->flags & shim_has_snapshot) != 0;
-  // 0.22.1 forgets both if a second one comes while the first is being installed.
+  // 0.22.1 leaks both if a second snapshot arrives while the first one is being installed (R6).
   const bool is_forgotten = was_installing && message->term >= shim->raft.current_term;
   if (is_ours || is_forgotten) {
     raft_configuration_close(&configuration);
@@ -297,10 +298,10 @@ static int step_install(struct shim* shim, struct raft_event* event,
   return 0;
 }
 
-// R9: the library refuses to vote as long as it remembers a leader, and that is until its own
-// timer, of one to two election timeouts, runs out: an election would take as long as the slower
-// half of the survivors. The thesis (4.2.3) says: within the minimum election timeout of hearing
-// from it.
+// R9: libraft refuses to vote while it remembers a leader, which is until its own timer of one to
+// two election timeouts fires: an election would take as long as the slower half of the survivors.
+// The thesis (4.2.3) requires the refusal only within one minimum election timeout after the last
+// message.
 static raft_id forget_silent_leader(struct shim* shim, raft_time now) {
   struct raft* raft = &shim->raft;
   if (raft->state != RAFT_FOLLOWER || now < raft->election_timer_start + raft->election_timeout) {
@@ -313,7 +314,7 @@ static raft_id forget_silent_leader(struct shim* shim, raft_time now) {
 
 static void remember_leader(struct shim* shim, raft_id leader) {
   struct raft* raft = &shim->raft;
-  // A new term has no leader yet, and then the library has dropped the address too.
+  // In a new term without a leader the library has cleared the address, too.
   if (leader != 0 && raft->state == RAFT_FOLLOWER &&
       raft->follower_state.current_leader.address != NULL) {
     raft->follower_state.current_leader.id = leader;
@@ -331,8 +332,8 @@ static int step_request_vote(struct shim* shim, struct raft_event* event,
   out->disrupt_leader = message->disrupts_leader;
   out->pre_vote = message->is_pre_vote;
 
-  // R8: a server that its own log calls a stand-by would refuse, though a newer configuration may
-  // count on its vote. Candidates ignore the votes of those who are no voters in theirs.
+  // R8: a server that is a standby in its own log would refuse, although a newer configuration may
+  // need its vote. Candidates ignore votes of non-voters, so granting it is safe.
   int* role = NULL;
   for (unsigned i = 0; i < shim->raft.configuration.n; ++i) {
     if (shim->raft.configuration.servers[i].id == shim->raft.id) {
@@ -447,7 +448,7 @@ int shim_step(struct shim* shim, const struct shim_event* event, struct shim_upd
   return error != 0 ? error : step(shim, &out, update);
 }
 
-// Questions ---------------------------------------------------------------------------------------
+// Queries -----------------------------------------------------------------------------------------
 
 const char* shim_error_text(int error) {
   return raft_strerror(error);
@@ -516,7 +517,8 @@ int shim_catch_up_status(const struct shim* shim, uint64_t peer) {
 }
 
 struct shim_configuration_mark shim_mark_configuration(const struct shim* shim) {
-  // The library makes a new array for every new configuration before it frees the old one.
+  // The library allocates the array of a new configuration before it frees the old one, so the
+  // pointers differ.
   const struct shim_configuration_mark mark = {
       .place = shim->raft.configuration.servers,
       .committed = shim->raft.configuration_committed_index,
@@ -525,7 +527,7 @@ struct shim_configuration_mark shim_mark_configuration(const struct shim* shim) 
   return mark;
 }
 
-// An address that only repeats the id is none.
+// An address equal to the id stands for an empty one.
 static void copy_member(const struct raft_server* server, struct shim_member* out) {
   char id[address_size];
   write_address(server->id, id);

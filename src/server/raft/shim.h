@@ -1,11 +1,11 @@
 #ifndef TENURE_SERVER_RAFT_SHIM_H
 #define TENURE_SERVER_RAFT_SHIM_H
 
-// The seam to libraft 0.22.1: one function that takes an event and gives what is to be done. raft.h
-// is not valid C++, and who owns which buffer differs from event to event; both end here.
+// C adapter of libraft 0.22.1: a step function from events to updates. raft.h is not valid C++, and
+// its rules of buffer ownership differ between events; this interface hides both.
 //
-// What is passed in stays the caller's and is only read during the call. What comes out lives until
-// the next shim_step() on the same object. Nothing here reads a clock, starts a thread or does I/O.
+// Ownership: arguments stay with the caller and are only read during the call. Results are valid
+// until the next shim_step() on the same object. No clock, thread or I/O. Not thread safe.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,18 +44,18 @@ enum shim_message_type {
   shim_timeout_now
 };
 
-// Which fields count depends on the type. The library says how many entries to send and which
-// snapshot; the bytes of both are the caller's to add.
+// The type determines the valid fields. The library returns the number of entries to send, and the
+// snapshot to send; the caller adds the bytes of both.
 struct shim_message {
   enum shim_message_type type;
-  uint64_t peer;                     // Who sent it, or who is to get it.
-  uint64_t term;                     // All.
+  uint64_t peer;                     // Sender of a received message, recipient of a sent one.
+  uint64_t term;                     // All types.
   uint64_t previous_index;           // append_entries
   uint64_t previous_term;            // append_entries
   uint64_t commit;                   // append_entries
   const struct shim_entry* entries;  // append_entries, when received
   unsigned entry_count;              // append_entries
-  uint64_t rejected;                 // append_result: 0 if nothing was
+  uint64_t rejected;                 // append_result: 0: accepted
   uint64_t last_index;               // append_result, request_vote, timeout_now
   uint64_t last_term;                // request_vote, timeout_now
   uint64_t candidate;                // request_vote
@@ -81,7 +81,7 @@ enum shim_event_type {
 
 struct shim_event {
   enum shim_event_type type;
-  uint64_t now_ms;                       // Never smaller than before.
+  uint64_t now_ms;                       // Monotonic time.
   uint64_t term;                         // start
   uint64_t voted_for;                    // start
   uint64_t index;                        // start: of the first entry; persisted_entries;
@@ -107,17 +107,17 @@ enum shim_update_flag {
 
 struct shim_update {
   unsigned flags;
-  uint64_t entries_index;  // The log is cut before this one, then the entries follow.
+  uint64_t entries_index;  // First index: the log is truncated here, then the entries follow.
   const struct shim_entry* entries;
   unsigned entry_count;
-  struct shim_snapshot snapshot;  // To be installed; its body is that of the received message.
+  struct shim_snapshot snapshot;  // Snapshot to install; its body is that of the received message.
   const struct shim_message* messages;
   unsigned message_count;
 };
 
 struct shim_options {
   uint64_t id;
-  unsigned seed;  // Of the random part of the election timeout.
+  unsigned seed;  // Seed of the random part of the election timeout.
   unsigned election_timeout_ms;
   unsigned heartbeat_ms;
   unsigned entries_in_flight_max;
@@ -126,23 +126,22 @@ struct shim_options {
 enum shim_state { shim_unavailable = 0, shim_follower, shim_candidate, shim_leader };
 enum shim_role { shim_standby = 0, shim_voter, shim_spare };
 
-// Of an address with its end. Two names of hosts with their ports fit.
+// Size of an address with its terminator: fits two host names with ports.
 enum { shim_address_size = 640 };
 
 struct shim_member {
   uint64_t id;
   int role;
-  char address[shim_address_size];  // Whatever the caller likes, but different for each member;
-                                    // empty: the id stands for it.
+  char address[shim_address_size];  // Opaque, unique among the members; empty: the id is used.
 };
 
 struct shim;
 
-// Null if there is no memory.
+// Null: out of memory.
 struct shim* shim_create(const struct shim_options* options);
 void shim_destroy(struct shim* shim);
 
-// 0, or an error that shim_error_text() explains; then nothing is to be done.
+// Returns 0, or an error for shim_error_text(); then the update is empty.
 int shim_step(struct shim* shim, const struct shim_event* event, struct shim_update* update);
 const char* shim_error_text(int error);
 
@@ -156,15 +155,15 @@ uint64_t shim_deadline_ms(const struct shim* shim);
 enum shim_state shim_state_of(const struct shim* shim);
 bool shim_is_installing(const struct shim* shim);
 bool shim_is_changing(const struct shim* shim);
-// What the peer is known to have; false if this is not the leader or knows no such peer.
+// Match index of a peer; false: not the leader, or an unknown peer.
 bool shim_match(const struct shim* shim, uint64_t peer, uint64_t* index);
-// Who is about to take over from this leader; 0: nobody.
+// Target of the leadership transfer in progress; 0: none.
 uint64_t shim_transferee(const struct shim* shim);
-// How far a stand-by is that was told to catch up: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
+// Catch-up progress of a standby: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
 int shim_catch_up_status(const struct shim* shim, uint64_t peer);
 
-// The newest configuration in the log, committed or not. shim_mark_configuration() differs from
-// what it was before the last step if that changed.
+// Identity of the newest configuration in the log, committed or not. It differs from the identity
+// before the last step if the configuration changed.
 struct shim_configuration_mark {
   const void* place;
   uint64_t committed;
@@ -174,8 +173,8 @@ struct shim_configuration_mark shim_mark_configuration(const struct shim* shim);
 size_t shim_configuration_members(const struct shim* shim, struct shim_member* out,
                                   size_t capacity);
 
-// Members of a configuration as bytes and back. Both give how much they needed, or 0 if it cannot
-// be done; nothing is written beyond the capacity.
+// Encodes and decodes the members of a configuration. Both return the required size or count, or 0
+// if the input is invalid; nothing is written beyond the capacity.
 size_t shim_encode_members(const struct shim_member* members, size_t count, void* out,
                            size_t capacity);
 size_t shim_decode_members(struct shim_bytes bytes, struct shim_member* out, size_t capacity);

@@ -41,22 +41,22 @@ struct Header {
 
 Result<Header> decode_header(std::string_view bytes) {
   if (bytes.size() < preamble_bytes || !bytes.starts_with(snapshot_magic)) {
-    return fail(Errc::invalid_argument, "it does not begin like a snapshot");
+    return fail(Errc::invalid_argument, "not a snapshot: wrong magic number");
   }
   core::ByteReader preamble(bytes.substr(snapshot_magic.size()));
   if (const auto version = preamble.fixed32(); version != snapshot_file_version) {
     return fail(Errc::invalid_argument, "its version is " + std::to_string(version) +
-                                            ", this program knows version " +
+                                            ", this program supports version " +
                                             std::to_string(snapshot_file_version));
   }
   const std::size_t size = preamble.fixed32();
   if (size < 4 || size > bytes.size() - preamble_bytes) {
-    return fail(Errc::invalid_argument, "it ends in the header");
+    return fail(Errc::invalid_argument, "truncated header");
   }
   const auto sealed = bytes.substr(0, preamble_bytes + size - 4);
   core::ByteReader seal(bytes.substr(sealed.size(), 4));
   if (seal.fixed32() != core::crc32c(sealed)) {
-    return fail(Errc::invalid_argument, "the checksum of its header is wrong");
+    return fail(Errc::invalid_argument, "checksum mismatch in the header");
   }
   core::ByteReader fields(sealed.substr(preamble_bytes));
   Header header{.header_bytes = preamble_bytes + size};
@@ -67,7 +67,7 @@ Result<Header> decode_header(std::string_view bytes) {
   header.body_bytes = fields.fixed64();
   header.body_checksum = fields.fixed32();
   if (!fields.ok()) {
-    return fail(Errc::invalid_argument, "its header: " + fields.error());
+    return fail(Errc::invalid_argument, "invalid header: " + fields.error());
   }
   return header;
 }
@@ -79,12 +79,12 @@ Result<Snapshot> decode_file(std::string bytes) {
   }
   if (bytes.size() - header->header_bytes != header->body_bytes) {
     return fail(Errc::invalid_argument,
-                "it has " + std::to_string(bytes.size()) + " bytes and should have " +
+                "it has " + std::to_string(bytes.size()) + " bytes, expected " +
                     std::to_string(header->header_bytes + header->body_bytes));
   }
   bytes.erase(0, header->header_bytes);
   if (core::crc32c(bytes) != header->body_checksum) {
-    return fail(Errc::invalid_argument, "the checksum of its body is wrong");
+    return fail(Errc::invalid_argument, "checksum mismatch in the body");
   }
   return Snapshot{.mark = std::move(header->mark),
                   .body = std::make_shared<const std::string>(std::move(bytes))};
@@ -108,8 +108,8 @@ Result<std::optional<Snapshot>> SnapshotFile::read() const {
   if (!snapshot) {
     return fail(Errc::invalid_argument,
                 "the snapshot " + path_.string() + " cannot be used: " + snapshot.error().detail +
-                    ". What it stands for is no longer in the log. Restore the folder from a "
-                    "backup; in a cluster, empty the folder and let this member join anew.");
+                    ". The log no longer contains its entries. Restore the folder from a "
+                    "backup; in a cluster, empty the folder and let this member join again.");
   }
   return std::optional(std::move(*snapshot));
 }

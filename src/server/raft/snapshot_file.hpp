@@ -12,30 +12,30 @@
 
 namespace tenure::server::raft {
 
-/// The version that is written; no other is read.
+/// Format version; no other version is read.
 inline constexpr std::uint32_t snapshot_file_version = 1;
 
-/// The newest snapshot of a folder. Layout: "TENURESF", version (4), length of what follows up to
+/// File of the newest snapshot. Layout: "TENURESF", version (4), length of what follows up to
 /// the body (4), the mark, length (8) and CRC-32C (4) of the body, CRC-32C of all this (4), body.
 /// Thread safe.
 class SnapshotFile {
  public:
   explicit SnapshotFile(std::filesystem::path path) : path_(std::move(path)) {}
 
-  /// Nothing if there is none. A damaged one and one of another version are `invalid_argument`,
-  /// with a detail that says what is wrong and what to do.
+  /// Empty: no snapshot exists. `invalid_argument`: damaged, or of another version; the detail
+  /// names the error and the remedy.
   [[nodiscard]] Result<std::optional<Snapshot>> read() const;
 
-  /// Puts it in place of the older one, durably; a newer one stays. If that fails the older one is
-  /// still there and nothing else is.
+  /// Atomically replaces an older snapshot, durably; a newer one stays. On failure the older one
+  /// stays and no temporary file remains.
   [[nodiscard]] Result<void> write(const SnapshotMark& mark, std::string_view body);
 
-  /// Of the whole file; 0: there is none.
+  /// File size; 0: no snapshot exists.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
   std::filesystem::path path_;
-  mutable sys::Mutex mutex_;  ///< Guards: the file, against two writers.
+  mutable sys::Mutex mutex_;  ///< Guards: the file, against concurrent writers.
   Index written_ TENURE_GUARDED_BY(mutex_){};
 };
 

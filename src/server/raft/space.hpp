@@ -7,9 +7,9 @@ namespace tenure::server::raft {
 
 /// Space that is left for the log.
 struct Space {
-  std::size_t left = 0;  ///< In the present segment.
-  bool is_next_ready = false;
-  bool is_short = false;  ///< There is no next segment, and it could not be made.
+  std::size_t left = 0;        ///< Free bytes in the present segment.
+  bool is_next_ready = false;  ///< Whether the next segment is allocated.
+  bool is_short = false;       ///< Whether the allocation of the next segment failed.
 };
 
 /// State of the disk that the log is on.

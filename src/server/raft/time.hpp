@@ -5,7 +5,7 @@
 
 namespace tenure::server::raft {
 
-/// A moment on a clock that never goes back. Events of the store carry it.
+/// Monotonic time of an event of the store.
 using Time = std::chrono::steady_clock::time_point;
 
 /// Sets `earliest` to `other` if that is earlier. Empty means never.

@@ -12,10 +12,10 @@
 
 namespace tenure::server::raft {
 
-/// How members reach each other. Messages between two members arrive in the order in which they
-/// were sent, or not at all; never twice. A sender is who it says it is.
+/// Interface of the message transport between members. Guarantees: messages between two members
+/// arrive in order, at most once, or not at all; senders are authenticated.
 ///
-/// All calls come on the thread of the loop, and so does `receive`.
+/// Not thread safe: all calls, and `receive`, run on the loop's thread.
 class Transport {
  public:
   using Receive = std::function<void(MemberId sender, Message message)>;
@@ -23,21 +23,19 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual void start(boost::asio::io_context& loop, Receive receive) = 0;
-  /// Who takes part from now on, and where. Connections to others end.
+  /// Replaces the member list with addresses. Closes connections to other members.
   virtual void set_members(const std::vector<Member>& members) = 0;
-  /// Never waits. What cannot be sent, because the peer is away or too slow, is dropped. So is a
-  /// snapshot for a peer to whom the same one is still on its way: the leader asks again until it
-  /// has arrived, and cannot know how far it is.
+  /// Never blocks. Drops the message if the peer is disconnected or too slow, and drops a snapshot
+  /// while another one is being sent to the peer: Raft repeats both.
   virtual void send(MemberId peer, Message message) = 0;
-  /// Whether a snapshot for this peer would not be dropped now: it can be large, so whoever would
-  /// have to read it asks first. One that is on its way goes on as one of this term, should that be
-  /// newer.
+  /// Whether send() would accept a snapshot for this peer. Checked before a large snapshot is read
+  /// from disk. A transfer in progress continues in this term if the term is newer.
   [[nodiscard]] virtual bool takes_snapshot(MemberId /*peer*/, Term /*term*/) { return true; }
-  /// What the peer announced on the connection that send() uses; empty: there is none.
+  /// Versions that the peer announced on the connection that send() uses; empty: not connected.
   [[nodiscard]] virtual std::optional<Versions> versions_of(MemberId /*peer*/) const {
     return newest_versions();
   }
-  /// Nothing is received after it returns.
+  /// Calls `receive` no more after it returns.
   virtual void stop() = 0;
 };
 

@@ -24,7 +24,7 @@ std::string too_old_text(MemberId member, const std::optional<Versions>& version
   const auto newest = versions.value_or(Versions{}).newest;
   return "member " + std::to_string(member.get()) +
          " runs a program whose newest cluster version is " + std::to_string(newest.get()) +
-         ", and the cluster uses version " + std::to_string(present.get()) +
+         ", but the cluster uses version " + std::to_string(present.get()) +
          ": start the member with a newer program";
 }
 

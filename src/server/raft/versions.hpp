@@ -33,7 +33,7 @@ struct MemberVersions {
 ///
 /// It is raised when all members are connected and want a newer version, to the lowest that one of
 /// them wants. It is lowered when a voter wants an older one; a voter that cannot read the present
-/// version has no say, because it cannot read the command either.
+/// version is ignored, because it cannot read the command either.
 [[nodiscard]] std::optional<core::ClusterVersion> next_version(
     core::ClusterVersion present, std::span<const MemberVersions> members);
 

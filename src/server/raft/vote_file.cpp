@@ -51,7 +51,7 @@ Result<VoteFile> VoteFile::open(const std::filesystem::path& path, const Report&
     report(log::Level::warning, "vote_file_repaired",
            {{"file", path.string()}, {"error", scan->damage}});
   }
-  // The only good copy last.
+  // The only valid copy is rewritten last: a crash in between must not damage both.
   auto restored = votes.write_slot(1 - scan->newest_at);
   if (restored) {
     restored = votes.write_slot(scan->newest_at);

@@ -13,12 +13,12 @@
 
 namespace tenure::server::raft {
 
-/// The term and the vote in it, on disk in two copies (see vote_slots.hpp). A crash in the middle
-/// of a save() and the decay of one copy never take back a vote that save() had confirmed. Needs no
-/// space after the first time. Not thread safe.
+/// The term and the vote in it, on disk in two copies (see vote_slots.hpp). Neither a crash during
+/// save() nor the decay of one copy loses a vote that save() had confirmed. Needs no disk space
+/// after the first save. Not thread safe.
 class VoteFile {
  public:
-  /// Makes the file if it is not there. Restores a damaged copy from the other one, with a warning.
+  /// Creates a missing file. Restores a damaged copy from the other one, with a warning.
   /// `invalid_argument` if the newest vote may be lost; the detail names the file and the remedy.
   [[nodiscard]] static Result<VoteFile> open(const std::filesystem::path& path,
                                              const Report& report = {});

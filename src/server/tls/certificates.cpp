@@ -87,8 +87,7 @@ Result<void> Certificates::reload() {
     auto prepared = group.prepare();
     if (!prepared) {
       log::error("certificate_reload_failed",
-                 {{"why", prepared.error().detail},
-                  {"what", "nothing was changed: the certificates of before are in use"}});
+                 {{"error", prepared.error().detail}});
       return std::unexpected(std::move(prepared).error());
     }
     installs.push_back(*std::move(prepared));
@@ -98,7 +97,7 @@ Result<void> Certificates::reload() {
   }
   std::ranges::for_each(groups_, [this](const Group& group) { observe(group); });
   if (!groups_.empty()) {
-    log::info("certificates_reloaded", {{"what", "new connections use them"}});
+    log::info("certificates_reloaded");
   }
   return {};
 }

@@ -162,7 +162,7 @@ export type Level = "none" | "read" | "lock" | "admin";
 
 export interface Rights {
   may_force: boolean;
-  why: string;
+  force_reason: string;
   has_users: boolean; ///< The server requires a login.
   user: string; ///< Name of the logged-in user; empty before the login.
   needs_secret: boolean; ///< Server without users: force-release requires the server's secret.

@@ -19,7 +19,7 @@ export function ForceButton(props: { name: string; on_ask: () => void }) {
     return null;
   }
   const is_possible = mine?.may_force || mine?.needs_secret;
-  const why_not = !is_possible ? `Not allowed: ${mine?.why ?? "waiting for the server"}`
+  const why_not = !is_possible ? `Not allowed: ${mine?.force_reason ?? "waiting for the server"}`
     : follows ? `This member is a follower; use the leader, member ${status.value?.log.leader}`
     : "";
   return (
