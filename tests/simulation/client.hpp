@@ -80,7 +80,7 @@ class Client final : public Requester {
     core::RequestId request{};
     std::vector<core::Item> items;
     core::FencingToken token{};
-    history::Asking asking = history::Asking::wait;
+    history::WaitPolicy policy = history::WaitPolicy::wait;
     std::uint64_t question = 0;
   };
 

@@ -100,15 +100,15 @@ void Client::acquire_next() {
     // The same again: shared becomes exclusive.
     held.items = first->items;
     core::set_mode(held.items.front(), LockMode::exclusive);
-    held.asking = history::Asking::reenter;
+    held.policy = history::WaitPolicy::reenter;
     again = core::SelfConflict::reenter;
   } else if (random.one_in(6)) {
-    held.asking = history::Asking::attempt;
+    held.policy = history::WaitPolicy::attempt;
   }
   history::Event event{
       .client = "client " + std::to_string(endpoint_) + "." + std::to_string(life_),
       .owner = std::to_string(session_->lease.get()),
-      .asking = held.asking};
+      .policy = held.policy};
   for (const auto& item : held.items) {
     event.items.push_back(to_history(item));
   }
@@ -118,7 +118,7 @@ void Client::acquire_next() {
       .lease = session_->lease,
       .request = held.request,
       .items = held.items,
-      .queue = held.asking == history::Asking::attempt ? core::Queue::skip : core::Queue::wait,
+      .queue = held.policy == history::WaitPolicy::attempt ? core::Queue::skip : core::Queue::wait,
       .self_conflict = again};
   work_.held.push_back(std::move(held));
   work_.held.back().question =
@@ -161,7 +161,7 @@ void Client::granted(const core::Granted& granted) {
   auto& held = work_.held.back();
   ++grants_;
   held.token = granted.token;
-  if (held.asking == history::Asking::reenter) {
+  if (held.policy == history::WaitPolicy::reenter) {
     // One hold from now on; made stronger, it has another token.
     work_.held.front().token = granted.token;
   }

@@ -245,10 +245,10 @@ class Run {
     Outcome outcome;
     outcome.failure = world_.failure();
     const auto assembled = history::assemble(world_.events());
-    const auto verdict = history::check(assembled);
-    if (!verdict.is_good()) {
+    const auto result = history::check(assembled);
+    if (!result.is_valid()) {
       std::string text;
-      for (const auto& violation : verdict.findings.told()) {
+      for (const auto& violation : result.findings.reported()) {
         text += std::string(text.empty() ? "" : "; ") + violation.property + ": " + violation.what;
       }
       outcome.failure += (outcome.failure.empty() ? "" : "; ") + text;
@@ -257,8 +257,8 @@ class Run {
     outcome.terms = judge_.terms();
     outcome.reads = judge_.reads();
     outcome.events = world_.events().size();
-    outcome.stale_writes = verdict.stale_writes;
-    outcome.names_searched = verdict.names_searched;
+    outcome.stale_writes = result.stale_writes;
+    outcome.names_searched = result.names_searched;
     for (const auto& client : clients_) {
       outcome.grants += client->grants();
     }
