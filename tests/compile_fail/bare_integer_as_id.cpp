@@ -1,5 +1,5 @@
 // expect: cannot convert|could not convert|no known conversion|chosen constructor is explicit
-// 004.070: a number is no id until somebody says of what.
+// 004.070: a bare integer is not an id.
 #include <cstddef>
 
 #include <tenure/tenure.hpp>

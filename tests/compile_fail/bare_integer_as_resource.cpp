@@ -1,5 +1,5 @@
 // expect: cannot convert|could not convert|no matching|no known conversion
-// 004.070: a number does not say whether it is a resource or a space.
+// 004.070: a bare integer may be a resource or a space.
 #include <cstddef>
 
 #include <tenure/tenure.hpp>

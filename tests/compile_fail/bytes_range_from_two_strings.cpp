@@ -1,5 +1,5 @@
 // expect: private within this context|is private|private constructor
-// 004-B20: two strings may be an empty range, and that is asked first.
+// 004-B20: two strings may form an empty range, so of() returns an optional.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

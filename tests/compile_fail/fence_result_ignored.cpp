@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return
-// 002.054: whoever does not look at the answer writes with a stale token.
+// 002.054: a writer that ignores the result writes with a stale token.
 #include <tenure/fence.hpp>
 
 using namespace tenure;

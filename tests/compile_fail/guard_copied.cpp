@@ -1,5 +1,5 @@
 // expect: deleted
-// Two guards of one hold would give it back twice.
+// Two guards of one hold would release it twice.
 #include <utility>
 
 #include <tenure/tenure.hpp>

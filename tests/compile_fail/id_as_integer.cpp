@@ -1,5 +1,5 @@
 // expect: cannot convert|no viable conversion
-// 004.070: the way back to the number is asked for by name.
+// 004.070: the conversion to the number is explicit: get().
 #include <cstdint>
 
 #include <tenure/tenure.hpp>

@@ -1,5 +1,5 @@
 // expect: no match for .operator==|invalid operands
-// 004.070: whether transaction 1 is resource 1 is no question.
+// 004.070: comparing a transaction with a resource is meaningless.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

@@ -1,5 +1,5 @@
 // expect: cannot convert|no viable conversion|invalid conversion
-// 004.056: a mode is named, not numbered.
+// 004.056: a mode is an enumerator, not a number.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return
-// The guard would go at once, and the lock with it.
+// The guard would be destroyed at once and release the lock.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

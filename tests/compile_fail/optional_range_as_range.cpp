@@ -1,5 +1,5 @@
 // expect: could not convert|cannot convert|no viable conversion|no known conversion|no matching
-// 004.064: a range that may be empty is looked at before it is locked.
+// 004.064: a range that may be empty must be tested before it is locked.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

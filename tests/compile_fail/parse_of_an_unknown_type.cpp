@@ -1,5 +1,5 @@
 // expect: deleted
-// 004.077: what cannot be written cannot be read.
+// 004.077: only types with to_string() can be parsed.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

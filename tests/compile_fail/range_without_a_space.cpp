@@ -1,5 +1,5 @@
 // expect: cannot convert|could not convert|no matching|no known conversion
-// 004.026: a range of no space would meet the ranges of all of them.
+// 004.026: a range without a space would conflict with those of all spaces.
 #include <cstddef>
 
 #include <tenure/tenure.hpp>

@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return
-// 004.044: whether to go on, to wait or to give way is the whole point of the call.
+// 004.044: the result tells whether the lock is granted, queued or a deadlock.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return value
-// A lock that was not had is not noticed.
+// An ignored result hides that the lock was not acquired.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

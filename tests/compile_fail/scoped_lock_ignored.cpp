@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return
-// A handle without a name unlocks in the same line.
+// A temporary handle unlocks in the same statement.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

@@ -1,5 +1,5 @@
 // expect: invalid initialization|no matching|could not convert|cannot bind|no known conversion
-// A share does not allow to write: a function that asks for a Guard must not get it.
+// A shared hold does not permit writes: a function that requires a Guard must not accept it.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

@@ -1,5 +1,5 @@
 // expect: no matching|no member|has no|cannot convert|invalid|conversion|discard
-// lock() returns the guard; std::lock_guard would drop it at once and hold nothing.
+// lock() returns the guard; std::lock_guard would discard it and hold nothing.
 #include <mutex>
 
 #include <tenure/tenure.hpp>

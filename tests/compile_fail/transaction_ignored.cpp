@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return
-// A transaction without a name ends, and unlocks, in the same line.
+// A temporary transaction ends, and unlocks, in the same statement.
 #include <cstddef>
 
 #include <tenure/tenure.hpp>

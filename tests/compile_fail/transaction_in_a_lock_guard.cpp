@@ -1,5 +1,5 @@
 // expect: no matching function|too few arguments|has no member|no match
-// A transaction locks many things in many modes: it is no mutex.
+// A transaction acquires many locks in many modes: it is not a mutex.
 #include <cstddef>
 #include <mutex>
 

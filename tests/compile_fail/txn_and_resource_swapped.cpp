@@ -1,5 +1,5 @@
 // expect: cannot convert|could not convert|no known conversion
-// 004.070: a transaction is no resource, whatever their numbers.
+// 004.070: a transaction id is not a resource id.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

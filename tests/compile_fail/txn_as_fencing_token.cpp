@@ -1,5 +1,5 @@
 // expect: cannot convert|could not convert|no known conversion
-// 002.053: only what came with a lock is a token.
+// 002.053: only a grant produces a fencing token.
 #include <tenure/fence.hpp>
 
 using namespace tenure;

@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return
-// Unlocking what is not held is a mistake somewhere else.
+// An ignored result hides that the lock was lost before unlock().
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

@@ -1,4 +1,4 @@
-// What every form of the fence promises, on the real databases.
+// Contract of all fences, on real databases.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,12 +37,12 @@ class FencedStorage : public ::testing::TestWithParam<std::string> {
 };
 
 // 002.053
-TEST_P(FencedStorage, has_seen_no_token_at_first) {
+TEST_P(FencedStorage, starts_without_a_token) {
   EXPECT_EQ(storage_->highest("x"), FencingToken{0});
 }
 
 // 002.056
-TEST_P(FencedStorage, writes_with_a_newer_token_and_remembers_it) {
+TEST_P(FencedStorage, writes_with_a_newer_token_and_records_it) {
   EXPECT_TRUE(storage_->add({.resource = "x", .token = ann, .text = "a"}));
   EXPECT_TRUE(storage_->add({.resource = "x", .token = bob, .text = "b"}));
 
@@ -51,7 +51,7 @@ TEST_P(FencedStorage, writes_with_a_newer_token_and_remembers_it) {
 }
 
 // 002.054
-TEST_P(FencedStorage, refuses_an_older_token_tells_the_highest_and_writes_nothing) {
+TEST_P(FencedStorage, rejects_an_older_token_reports_the_highest_and_writes_nothing) {
   ASSERT_TRUE(storage_->add({.resource = "x", .token = bob, .text = "b"}));
 
   const auto admitted = storage_->add({.resource = "x", .token = ann, .text = "a"});
@@ -60,13 +60,14 @@ TEST_P(FencedStorage, refuses_an_older_token_tells_the_highest_and_writes_nothin
   EXPECT_EQ(admitted.error().reason, Reason::stale);
   EXPECT_EQ(admitted.error().token, ann);
   EXPECT_EQ(admitted.error().highest, bob);
-  EXPECT_EQ(to_string(admitted.error()), R"(lease_lost: token 100 is stale: 101 was admitted for "x")");
+  EXPECT_EQ(to_string(admitted.error()),
+            R"(lease_lost: token 100 is stale: 101 was admitted for "x")");
   EXPECT_EQ(storage_->texts("x"), Texts{"b"});
   EXPECT_EQ(storage_->highest("x"), bob);
 }
 
 // 002.055 as corrected by 002-B11
-TEST_P(FencedStorage, lets_a_holder_write_more_than_once) {
+TEST_P(FencedStorage, admits_several_writes_of_one_holder) {
   EXPECT_TRUE(storage_->add({.resource = "x", .token = ann, .text = "a"}));
   EXPECT_TRUE(storage_->add({.resource = "x", .token = ann, .text = "b"}));
 
@@ -74,7 +75,7 @@ TEST_P(FencedStorage, lets_a_holder_write_more_than_once) {
 }
 
 // 002.055
-TEST_P(FencedStorage, refuses_the_same_token_again_where_once_is_asked_for) {
+TEST_P(FencedStorage, admit_once_rejects_a_repeated_token) {
   const Entry entry{.resource = "x", .token = ann, .text = "a", .repeat = Repeat::refused};
   ASSERT_TRUE(storage_->add(entry));
 
@@ -89,8 +90,8 @@ TEST_P(FencedStorage, refuses_the_same_token_again_where_once_is_asked_for) {
             Reason::stale);
 }
 
-// 002.053: also where names begin alike, differ in case, or have bytes that are no text.
-TEST_P(FencedStorage, resources_do_not_know_each_other) {
+// 002.053: also for names with a common prefix, with different case, or with arbitrary bytes.
+TEST_P(FencedStorage, resources_are_independent) {
   const std::vector<std::string> names{"x",        "X",     "x ",  std::string("x\0", 2),
                                        "\xFF\xFE", "'; --", "{x}", "}"};
   std::uint64_t token = names.size();
@@ -107,7 +108,7 @@ TEST_P(FencedStorage, resources_do_not_know_each_other) {
   }
 }
 
-// Bytes that are compared as text, or numbers that become floating point, would fail here.
+// Tokens that are compared as text or as floating point would fail.
 TEST_P(FencedStorage, compares_tokens_as_whole_numbers_of_63_bits) {
   const std::vector<std::uint64_t> rising{9,
                                           10,
@@ -127,7 +128,7 @@ TEST_P(FencedStorage, compares_tokens_as_whole_numbers_of_63_bits) {
   }
 }
 
-TEST_P(FencedStorage, takes_names_up_to_1024_bytes_and_tokens_from_1) {
+TEST_P(FencedStorage, accepts_names_up_to_1024_bytes_and_tokens_from_1) {
   const std::string longest(1024, 'x');
   EXPECT_TRUE(storage_->add({.resource = longest, .token = ann}));
 
@@ -144,8 +145,8 @@ TEST_P(FencedStorage, takes_names_up_to_1024_bytes_and_tokens_from_1) {
   EXPECT_EQ(code_of(storage_->highest(longest + 'x')), Errc::invalid_argument);
 }
 
-// 002-B12: a highest token that were kept in memory would be gone.
-TEST_P(FencedStorage, remembers_after_a_crash) {
+// 002-B12: a token that is kept in memory only would be lost.
+TEST_P(FencedStorage, keeps_its_tokens_after_a_crash) {
   ASSERT_TRUE(storage_->add({.resource = "x", .token = bob, .text = "b"}));
   storage_.reset();
 
@@ -157,8 +158,8 @@ TEST_P(FencedStorage, remembers_after_a_crash) {
   EXPECT_EQ(storage_->texts("x"), Texts{"b"});
 }
 
-/// Four connections write at once, each with tokens that rise but are now and then behind those of
-/// the others. The tokens that were written, in the order in which they were.
+/// Four connections write concurrently, each with increasing tokens that are sometimes smaller than
+/// those of the others. Returns the written tokens in order.
 std::vector<std::uint64_t> race(const std::string& kind, Repeat repeat) {
   const auto address = database(kind).address();
   std::vector<std::jthread> writers;
@@ -185,9 +186,9 @@ std::vector<std::uint64_t> race(const std::string& kind, Repeat repeat) {
   return tokens;
 }
 
-// 002.056, 002-B12: with a gap between the check and the write, an older write would follow a
-// newer.
-TEST_P(FencedStorage, of_writers_at_once_no_older_one_follows_a_newer_one) {
+// 002.056, 002-B12: a gap between the check and the write would let an older write follow a newer
+// one.
+TEST_P(FencedStorage, no_older_write_follows_a_newer_one_under_concurrency) {
   const auto tokens = race(GetParam(), Repeat::allowed);
 
   ASSERT_FALSE(tokens.empty());
@@ -196,7 +197,7 @@ TEST_P(FencedStorage, of_writers_at_once_no_older_one_follows_a_newer_one) {
 }
 
 // 002.055
-TEST_P(FencedStorage, of_writers_at_once_each_token_writes_once_where_once_is_asked_for) {
+TEST_P(FencedStorage, admit_once_writes_each_token_once_under_concurrency) {
   const auto tokens = race(GetParam(), Repeat::refused);
 
   ASSERT_FALSE(tokens.empty());

@@ -1,6 +1,6 @@
-// The timeline T1 to T7 of document 002, with two real processes, one of which is really stopped,
-// and a real database. The lock service is the state machine of tenured with the test's clock, so
-// that a lease of 30 s runs out without anybody having to wait for it.
+// A holder is suspended past its lease: two real processes, one of them stopped, and a real
+// database. The lock service is the state machine of tenured with a manual clock, so that a lease
+// of 30 s expires at once.
 
 #include <memory>
 #include <string>
@@ -64,20 +64,21 @@ class PausedHolder : public ::testing::TestWithParam<std::string> {
 };
 
 // 002.057
-TEST_P(PausedHolder, is_refused_after_its_successor_wrote) {
+TEST_P(PausedHolder, is_rejected_after_its_successor_has_written) {
   const auto outcome = play("fenced");
 
   EXPECT_LT(outcome.old_token, outcome.new_token);
   EXPECT_EQ(outcome.new_answer, "written");
-  EXPECT_EQ(outcome.old_answer,
-            "refused, lease_lost: token " + std::to_string(outcome.old_token.get()) +
-                " is stale: " + std::to_string(outcome.new_token.get()) + " was admitted for \"x\"");
+  EXPECT_EQ(outcome.old_answer, "refused, lease_lost: token " +
+                                    std::to_string(outcome.old_token.get()) +
+                                    " is stale: " + std::to_string(outcome.new_token.get()) +
+                                    " was admitted for \"x\"");
   EXPECT_EQ(storage_->texts("x"), std::vector<std::string>{"X"});
   EXPECT_EQ(storage_->highest("x"), outcome.new_token);
 }
 
-// 002.057: the same without a fence does the damage, so it is the fence that prevents it.
-TEST_P(PausedHolder, overwrites_its_successor_where_there_is_no_fence) {
+// 002.057: without a fence the late write succeeds, which shows that the fence prevents it.
+TEST_P(PausedHolder, overwrites_its_successor_without_a_fence) {
   const auto outcome = play("unfenced");
 
   EXPECT_EQ(outcome.old_answer, "written");

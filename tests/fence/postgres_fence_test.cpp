@@ -48,8 +48,8 @@ class PostgresFenceTest : public ::testing::Test {
   Postgres second_;
 };
 
-// 002-B12: who is admitted keeps others out until its write is there for all to see.
-TEST_F(PostgresFenceTest, an_older_token_waits_for_the_newer_transaction_and_is_refused) {
+// 002-B12: an admitted writer blocks other checks until its write is committed.
+TEST_F(PostgresFenceTest, an_older_token_waits_for_the_newer_transaction_and_is_rejected) {
   run(*first_, "BEGIN");
   ASSERT_TRUE(PostgresFence::on(*first_).value().admit("x", bob));
 
@@ -67,7 +67,7 @@ TEST_F(PostgresFenceTest, an_older_token_is_admitted_when_the_newer_transaction_
   EXPECT_TRUE(ask_behind(ann, "ROLLBACK"));
 }
 
-// Otherwise the older write would be committed on top of the newer one.
+// Otherwise the older write could be committed after the newer one.
 TEST_F(PostgresFenceTest, a_newer_token_waits_until_the_older_write_is_committed) {
   run(*first_, "BEGIN");
   ASSERT_TRUE(PostgresFence::on(*first_).value().admit("x", ann));
@@ -75,7 +75,7 @@ TEST_F(PostgresFenceTest, a_newer_token_waits_until_the_older_write_is_committed
   EXPECT_TRUE(ask_behind(bob, "COMMIT"));
 }
 
-// The same, where the row is there already and the token in it does not change.
+// The same for an existing row whose token does not change.
 TEST_F(PostgresFenceTest, a_newer_token_also_waits_for_the_second_write_of_a_holder) {
   run(*first_, "BEGIN");
   ASSERT_TRUE(PostgresFence::on(*first_).value().admit("x", ann));
@@ -94,8 +94,8 @@ TEST_F(PostgresFenceTest, writers_of_different_resources_do_not_wait_for_each_ot
   EXPECT_TRUE(PostgresFence::on(*second_).value().admit("y", ann));
 }
 
-// A snapshot from before the newer commit must not let the older one in.
-TEST_F(PostgresFenceTest, does_not_trust_a_snapshot_that_has_become_old) {
+// A snapshot from before the newer commit must not admit the older token.
+TEST_F(PostgresFenceTest, does_not_trust_an_outdated_snapshot) {
   for (const auto* level : {"REPEATABLE READ", "SERIALIZABLE"}) {
     run(*first_, "DELETE FROM tenure_fence");
     run(*second_, std::string("BEGIN ISOLATION LEVEL ") + level);
@@ -112,7 +112,7 @@ TEST_F(PostgresFenceTest, does_not_trust_a_snapshot_that_has_become_old) {
   }
 }
 
-TEST_F(PostgresFenceTest, asks_for_an_open_transaction_that_has_not_failed) {
+TEST_F(PostgresFenceTest, requires_an_open_transaction_that_has_not_failed) {
   auto fence = PostgresFence::on(*first_).value();
 
   const auto outside = fence.admit("x", ann);
@@ -129,7 +129,7 @@ TEST_F(PostgresFenceTest, asks_for_an_open_transaction_that_has_not_failed) {
   EXPECT_EQ(fence.highest("x"), FencingToken{0});
 }
 
-TEST_F(PostgresFenceTest, asks_for_a_connection_on_which_no_command_is_in_progress) {
+TEST_F(PostgresFenceTest, requires_a_connection_without_a_command_in_progress) {
   run(*first_, "BEGIN");
   ASSERT_EQ(PQsendQuery(first_.get(), "SELECT 1"), 1);
 
@@ -139,7 +139,7 @@ TEST_F(PostgresFenceTest, asks_for_a_connection_on_which_no_command_is_in_progre
   EXPECT_EQ(admitted.error().error, Errc::invalid_argument);
 }
 
-TEST_F(PostgresFenceTest, gives_up_waiting_when_the_session_says_so) {
+TEST_F(PostgresFenceTest, stops_waiting_at_the_timeouts_of_the_session) {
   run(*first_, "BEGIN");
   ASSERT_TRUE(PostgresFence::on(*first_).value().admit("x", ann));
 
@@ -154,7 +154,7 @@ TEST_F(PostgresFenceTest, gives_up_waiting_when_the_session_says_so) {
   }
 }
 
-TEST_F(PostgresFenceTest, says_that_the_table_is_missing_and_who_makes_it) {
+TEST_F(PostgresFenceTest, a_missing_table_is_reported_with_the_remedy) {
   run(*first_, "BEGIN");
 
   const auto admitted = PostgresFence::on(*first_, {.table = "nowhere"}).value().admit("x", ann);
@@ -164,7 +164,7 @@ TEST_F(PostgresFenceTest, says_that_the_table_is_missing_and_who_makes_it) {
   EXPECT_NE(admitted.error().error.detail.find("create_table()"), std::string::npos);
 }
 
-TEST_F(PostgresFenceTest, takes_only_plain_names_for_the_table) {
+TEST_F(PostgresFenceTest, accepts_only_table_names_that_need_no_quotes) {
   for (const auto* name : {"", "a b", "1a", "a;DROP TABLE a", "A", "a\"b"}) {
     EXPECT_EQ(code_of(PostgresFence::create_table(*first_, {.table = name})),
               Errc::invalid_argument);
@@ -172,8 +172,8 @@ TEST_F(PostgresFenceTest, takes_only_plain_names_for_the_table) {
   }
 }
 
-// IF NOT EXISTS alone fails now and then with a duplicate key in pg_type.
-TEST_F(PostgresFenceTest, many_may_make_the_table_at_once) {
+// IF NOT EXISTS alone sometimes fails with a duplicate key in pg_type.
+TEST_F(PostgresFenceTest, create_table_may_run_concurrently) {
   for (int round = 0; round < 5; ++round) {
     run(*first_, "DROP TABLE IF EXISTS others");
     std::vector<std::jthread> makers;
@@ -186,7 +186,7 @@ TEST_F(PostgresFenceTest, many_may_make_the_table_at_once) {
   }
 }
 
-TEST_F(PostgresFenceTest, admits_nobody_where_nothing_can_be_written) {
+TEST_F(PostgresFenceTest, rejects_every_token_if_nothing_can_be_written) {
   run(*first_, "BEGIN READ ONLY");
 
   const auto admitted = PostgresFence::on(*first_).value().admit("x", ann);
@@ -195,8 +195,8 @@ TEST_F(PostgresFenceTest, admits_nobody_where_nothing_can_be_written) {
   EXPECT_EQ(admitted.error().error, Errc::invalid_argument);
 }
 
-// A token that was silently not written would shut nobody out.
-TEST_F(PostgresFenceTest, admits_nobody_where_a_trigger_swallows_the_token) {
+// A token that is not stored cannot reject smaller ones.
+TEST_F(PostgresFenceTest, rejects_a_token_that_a_trigger_discards) {
   run(*first_,
       "CREATE OR REPLACE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS "
       "'BEGIN RETURN NULL; END'");

@@ -42,7 +42,7 @@ class RedisFenceTest : public ::testing::Test {
   Redis connection_;
 };
 
-TEST_F(RedisFenceTest, does_all_writes_in_order_or_none) {
+TEST_F(RedisFenceTest, executes_all_writes_in_order_or_none) {
   auto fence = this->fence();
   ASSERT_TRUE(fence.admit(
       "x", bob, {{"SET", "{x}:a", {"1"}}, {"INCR", "{x}:a"}, {"HSET", "{x}:b", {"f", "1"}}}));
@@ -53,7 +53,7 @@ TEST_F(RedisFenceTest, does_all_writes_in_order_or_none) {
   EXPECT_EQ(run(*connection_, {"EXISTS", "{x}:b"})->integer, 1);
 }
 
-TEST_F(RedisFenceTest, shuts_older_holders_out_without_a_write) {
+TEST_F(RedisFenceTest, rejects_older_tokens_after_an_admission_without_a_write) {
   auto fence = this->fence();
 
   EXPECT_TRUE(fence.admit("x", bob));
@@ -61,8 +61,8 @@ TEST_F(RedisFenceTest, shuts_older_holders_out_without_a_write) {
   EXPECT_EQ(reason_of(fence.admit_once("x", bob)), Reason::reused);
 }
 
-// A cluster hashes what is in the first braces, so writes can lie beside their fence.
-TEST_F(RedisFenceTest, keeps_the_token_under_a_key_with_the_resource_in_braces) {
+// A cluster hashes the text in the first braces, so writes can be in the slot of their fence.
+TEST_F(RedisFenceTest, stores_the_token_under_a_key_with_the_resource_in_braces) {
   auto fence = this->fence();
   ASSERT_TRUE(fence.admit("accounts/42", ann));
 
@@ -70,7 +70,7 @@ TEST_F(RedisFenceTest, keeps_the_token_under_a_key_with_the_resource_in_braces) 
   EXPECT_EQ(value_of("tenure:fence:{accounts/42}"), "100");
 }
 
-TEST_F(RedisFenceTest, two_prefixes_are_two_fences_and_braces_are_refused_in_them) {
+TEST_F(RedisFenceTest, two_prefixes_are_two_fences_and_must_not_contain_braces) {
   auto fence = this->fence();
   auto other = RedisFence::on(*connection_, {.key_prefix = "other:"}).value();
   ASSERT_TRUE(fence.admit("x", bob));
@@ -90,7 +90,7 @@ return {verdict, highest}
 )";
 
 // 002.054-056
-TEST_F(RedisFenceTest, works_inside_a_script_of_the_users_own) {
+TEST_F(RedisFenceTest, works_inside_a_custom_script) {
   const auto script = std::string(RedisFence::lua()) + std::string(own_script);
   auto fence = this->fence();
   const auto ask = [&](FencingToken token, const std::string& way) {
@@ -110,7 +110,7 @@ TEST_F(RedisFenceTest, works_inside_a_script_of_the_users_own) {
   EXPECT_EQ(reason_of(fence.admit("x", ann)), Reason::stale);  // one fence for both
 }
 
-TEST_F(RedisFenceTest, a_script_that_shows_no_token_is_refused) {
+TEST_F(RedisFenceTest, a_script_without_a_token_is_rejected) {
   const auto script = std::string(RedisFence::lua()) + std::string(own_script);
   for (const auto* token : {"", "0", "007", "-1", "1.5", "1e3", "abc", "99999999999999999999"}) {
     const auto answer = evaluate(script, {"2", "tenure:fence:{x}", "{x}:a", token, "a", "again"});
@@ -121,7 +121,7 @@ TEST_F(RedisFenceTest, a_script_that_shows_no_token_is_refused) {
   EXPECT_EQ(value_of("{x}:a"), "");
 }
 
-TEST_F(RedisFenceTest, an_answer_that_is_none_admits_nobody) {
+TEST_F(RedisFenceTest, a_malformed_reply_is_not_an_admission) {
   for (const auto* script :
        {"return 1", "return {'admitted'}", "return {'admitted', '101'}", "return {'stale', 'x'}",
         "return {'stale', '100'}", "return {{}, {}}", "return false"}) {
@@ -132,7 +132,7 @@ TEST_F(RedisFenceTest, an_answer_that_is_none_admits_nobody) {
   EXPECT_EQ(code_of(RedisFence::read(nullptr, ann)), Errc::unavailable);
 }
 
-TEST_F(RedisFenceTest, goes_on_when_the_server_has_forgotten_the_script) {
+TEST_F(RedisFenceTest, reloads_a_script_that_the_server_has_lost) {
   auto fence = this->fence();
   run(*connection_, {"SCRIPT", "FLUSH"});
 
@@ -140,7 +140,7 @@ TEST_F(RedisFenceTest, goes_on_when_the_server_has_forgotten_the_script) {
   EXPECT_EQ(value_of("{x}:a"), "1");
 }
 
-TEST_F(RedisFenceTest, refuses_a_server_that_may_evict_tokens) {
+TEST_F(RedisFenceTest, rejects_a_server_that_may_evict_tokens) {
   run(*connection_, {"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
   const auto refused = RedisFence::on(*connection_);
   ASSERT_FALSE(refused);
@@ -150,7 +150,7 @@ TEST_F(RedisFenceTest, refuses_a_server_that_may_evict_tokens) {
   EXPECT_TRUE(RedisFence::on(*connection_));
 }
 
-TEST_F(RedisFenceTest, without_memory_nothing_is_written) {
+TEST_F(RedisFenceTest, nothing_is_written_when_the_server_is_out_of_memory) {
   auto fence = this->fence();
   run(*connection_, {"CONFIG", "SET", "maxmemory", "1"});
 
@@ -161,8 +161,8 @@ TEST_F(RedisFenceTest, without_memory_nothing_is_written) {
   EXPECT_EQ(fence.highest("x"), FencingToken{0});
 }
 
-// Redis takes nothing back; the header says so.
-TEST_F(RedisFenceTest, a_write_that_redis_refuses_is_told_and_those_before_it_stand) {
+// Redis does not roll back, as the header documents.
+TEST_F(RedisFenceTest, a_write_that_redis_rejects_is_reported_and_earlier_writes_remain) {
   auto fence = this->fence();
 
   const auto admitted = fence.admit("x", ann, {{"SET", "{x}:a", {"1"}}, {"LPUSH", "{x}:a", {"2"}}});
@@ -174,7 +174,7 @@ TEST_F(RedisFenceTest, a_write_that_redis_refuses_is_told_and_those_before_it_st
   EXPECT_EQ(fence.highest("x"), ann);
 }
 
-TEST_F(RedisFenceTest, something_else_in_the_place_of_the_token_is_not_overwritten) {
+TEST_F(RedisFenceTest, a_foreign_value_in_the_key_of_the_token_is_not_overwritten) {
   auto fence = this->fence();
   run(*connection_, {"SET", fence.key_of("x"), "no token"});
   run(*connection_, {"LPUSH", fence.key_of("y"), "a list"});
@@ -188,7 +188,7 @@ TEST_F(RedisFenceTest, something_else_in_the_place_of_the_token_is_not_overwritt
   EXPECT_EQ(value_of(fence.key_of("x")), "no token");
 }
 
-TEST_F(RedisFenceTest, takes_1000_writes_of_1000_arguments_and_bytes_of_any_value) {
+TEST_F(RedisFenceTest, accepts_1000_writes_of_1000_arguments_with_any_bytes) {
   auto fence = this->fence();
   const std::vector<RedisWrite> many(RedisFence::writes_max, {"RPUSH", "{x}:a", {"1"}});
   const std::vector<RedisWrite> too_many(RedisFence::writes_max + 1, many.front());

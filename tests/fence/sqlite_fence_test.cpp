@@ -23,7 +23,7 @@ class SqliteFenceTest : public ::testing::Test {
 };
 
 // 002-B12
-TEST_F(SqliteFenceTest, forgets_a_token_together_with_the_write_that_was_rolled_back) {
+TEST_F(SqliteFenceTest, a_rollback_removes_the_token_with_the_write) {
   const auto connection = connect();
   ASSERT_TRUE(SqliteFence::create_table(*connection));
   auto fence = SqliteFence::on(*connection).value();
@@ -39,8 +39,8 @@ TEST_F(SqliteFenceTest, forgets_a_token_together_with_the_write_that_was_rolled_
   run(*connection, "COMMIT");
 }
 
-// Without a transaction the token would be kept though the write that follows may fail.
-TEST_F(SqliteFenceTest, asks_for_an_open_transaction) {
+// Without a transaction, the token would be stored even if the following write fails.
+TEST_F(SqliteFenceTest, requires_an_open_transaction) {
   const auto connection = connect();
   ASSERT_TRUE(SqliteFence::create_table(*connection));
   auto fence = SqliteFence::on(*connection).value();
@@ -53,7 +53,7 @@ TEST_F(SqliteFenceTest, asks_for_an_open_transaction) {
   EXPECT_EQ(fence.highest("x"), FencingToken{0});
 }
 
-TEST_F(SqliteFenceTest, two_writers_that_meet_do_not_both_get_in) {
+TEST_F(SqliteFenceTest, of_two_conflicting_writers_one_is_rejected) {
   const auto first = connect();
   const auto second = connect();
   ASSERT_TRUE(SqliteFence::create_table(*first));
@@ -75,8 +75,8 @@ TEST_F(SqliteFenceTest, two_writers_that_meet_do_not_both_get_in) {
   run(*second, "ROLLBACK");
 }
 
-// With a snapshot from before the other's commit, a plain read would still see the old token.
-TEST_F(SqliteFenceTest, does_not_trust_a_snapshot_that_has_become_old) {
+// A plain read of a snapshot from before the other commit would see the old token.
+TEST_F(SqliteFenceTest, does_not_trust_an_outdated_snapshot) {
   const auto first = connect();
   const auto second = connect();
   run(*first, "PRAGMA journal_mode = WAL");
@@ -99,7 +99,7 @@ TEST_F(SqliteFenceTest, does_not_trust_a_snapshot_that_has_become_old) {
   run(*second, "ROLLBACK");
 }
 
-TEST_F(SqliteFenceTest, says_that_the_table_is_missing_and_who_makes_it) {
+TEST_F(SqliteFenceTest, a_missing_table_is_reported_with_the_remedy) {
   const auto connection = connect();
 
   const auto fence = SqliteFence::on(*connection);
@@ -109,7 +109,7 @@ TEST_F(SqliteFenceTest, says_that_the_table_is_missing_and_who_makes_it) {
   EXPECT_NE(fence.error().detail.find("create_table()"), std::string::npos);
 }
 
-TEST_F(SqliteFenceTest, makes_the_table_once_and_keeps_what_is_in_it) {
+TEST_F(SqliteFenceTest, create_table_keeps_an_existing_table) {
   const auto connection = connect();
   ASSERT_TRUE(SqliteFence::create_table(*connection));
   auto fence = SqliteFence::on(*connection).value();
@@ -121,7 +121,7 @@ TEST_F(SqliteFenceTest, makes_the_table_once_and_keeps_what_is_in_it) {
   EXPECT_EQ(fence.highest("x"), bob);
 }
 
-TEST_F(SqliteFenceTest, two_tables_are_two_fences_and_only_plain_names_are_taken) {
+TEST_F(SqliteFenceTest, two_tables_are_two_fences_and_need_plain_names) {
   const auto connection = connect();
   const SqliteFenceOptions others{.table = "others"};
   ASSERT_TRUE(SqliteFence::create_table(*connection));
@@ -142,7 +142,7 @@ TEST_F(SqliteFenceTest, two_tables_are_two_fences_and_only_plain_names_are_taken
   EXPECT_TRUE(SqliteFence::create_table(*connection, {.table = std::string(63, 'a')}));
 }
 
-TEST_F(SqliteFenceTest, admits_nobody_where_nothing_can_be_written) {
+TEST_F(SqliteFenceTest, rejects_every_token_if_nothing_can_be_written) {
   ASSERT_TRUE(SqliteFence::create_table(*connect()));
   sqlite3* raw = nullptr;
   sqlite3_open_v2(database("sqlite").address().c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
@@ -156,8 +156,8 @@ TEST_F(SqliteFenceTest, admits_nobody_where_nothing_can_be_written) {
   EXPECT_EQ(admitted.error().error, Errc::invalid_argument);
 }
 
-// A token that was silently not written would shut nobody out.
-TEST_F(SqliteFenceTest, admits_nobody_where_a_trigger_swallows_the_token) {
+// A token that is not stored cannot reject smaller ones.
+TEST_F(SqliteFenceTest, rejects_a_token_that_a_trigger_discards) {
   const auto connection = connect();
   ASSERT_TRUE(SqliteFence::create_table(*connection));
   run(*connection,

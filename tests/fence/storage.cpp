@@ -11,7 +11,7 @@
 namespace tenure::test {
 namespace {
 
-/// Both databases that speak SQL, which differ in their dialect.
+/// SQL databases, which differ in their dialect.
 template <class Connection, class DatabaseFence>
 class SqlStorage : public Storage {
  public:

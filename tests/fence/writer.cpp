@@ -1,5 +1,5 @@
-// A holder of a lock, as a process of its own that a test can pause. It takes the lock, says so,
-// waits until it is told what to write, and writes it believing that it still holds the lock.
+// Lock holder in a process of its own, which a test can stop. It acquires the lock, reports that,
+// waits for a command, and writes as if it still held the lock.
 //   tenure_fence_writer kind address resource fenced|unfenced
 
 #include <exception>
@@ -11,7 +11,7 @@
 namespace tenure::test {
 namespace {
 
-/// Asks the lock service, which is the test at the other end of the pipes, and waits for the token.
+/// Acquires from the lock service, which is the test at the other end of the pipes.
 FencingToken take_lock() {
   std::cout << "lock" << std::endl;
   std::string word;

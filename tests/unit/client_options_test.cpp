@@ -36,7 +36,7 @@ TEST_F(Options, the_defaults_are_those_of_the_documentation) {
   EXPECT_EQ(ConnectOptions{}.key_prefix, "");
 }
 
-// 000.020, 000.033: every client is somebody else.
+// 000.020, 000.033: every client has its own owner name.
 TEST_F(Options, the_default_owner_is_host_process_and_a_random_number) {
   const auto other = connect("memory://").value();
 
@@ -44,7 +44,7 @@ TEST_F(Options, the_default_owner_is_host_process_and_a_random_number) {
   EXPECT_FALSE(client.owner().empty());
 }
 
-// 000.025-032, 000.035, 000.036: every field may be set by name, and options are values.
+// 000.025-032, 000.035, 000.036: designated initializers set every field.
 TEST_F(Options, every_field_can_be_set) {
   const LockOptions options{.ttl = 1s,
                             .renewals_per_ttl = 0,
@@ -79,7 +79,7 @@ TEST_F(Options, a_prefix_without_a_name_is_invalid) {
   EXPECT_EQ(prefixed.mutex(std::string(1023, 'x')).lock().error(), Errc::invalid_argument);
 }
 
-// 000.040, 000-B25, 003-B17: no ttl that never or at once ends.
+// 000.040, 000-B25, 003-B17: a TTL is neither zero nor unlimited.
 TEST_F(Options, a_ttl_is_within_the_limits_of_the_service) {
   EXPECT_EQ(refusal("a", {.ttl = 0ms}), Errc::invalid_argument);
   EXPECT_NE(refusal("a", {.ttl = -5ms}).detail.find("must be positive, got -5"), std::string::npos);
@@ -104,7 +104,7 @@ TEST_F(Options, the_names_of_all_of_are_limited_and_distinct) {
   EXPECT_EQ(client.lock_all(std::vector<std::string>(65, "a")).error(), Errc::invalid_argument);
 }
 
-// What is wrong is told every time, by every form.
+// Every acquire of an invalid lock reports the error.
 TEST_F(Options, an_invalid_lock_fails_in_every_form) {
   const auto mutex = client.mutex("");
 
@@ -118,7 +118,7 @@ TEST_F(Options, an_invalid_lock_fails_in_every_form) {
   EXPECT_EQ(client.with_lock("", [] {}).error(), Errc::invalid_argument);
 }
 
-// 000.038: handles are cheap to copy and mean the same lock.
+// 000.038: handles are cheap to copy and refer to the same lock.
 TEST_F(Options, copies_of_a_lock_are_the_same_lock) {
   const auto mutex = client.mutex("a");
   const auto copy = mutex;

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto ttl = 100ms;
 
-/// Holds a lock, stops itself, and looks around when somebody lets it go on. 0: as it should be.
+/// Acquires a lock, stops the process, and checks the lock after SIGCONT. 0: success.
 int stop_while_holding() {
   const auto client = connect("memory://").value();
   auto guard = client.mutex("a", {.ttl = ttl}).lock().value();
@@ -32,7 +32,7 @@ int stop_while_holding() {
   return !unlocked && unlocked.error() == Errc::lease_lost ? 0 : 3;
 }
 
-// 000-B7: a flag that only a thread sets still says `held` when the process wakes up.
+// 000-B7: a state that only a thread updates would still be `held` when the process resumes.
 TEST(StoppedProcess, a_resumed_process_finds_its_locks_lost_at_once) {
   const auto child = fork();
   if (child == 0) {

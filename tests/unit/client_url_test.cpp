@@ -42,7 +42,7 @@ TEST(Url, only_the_scheme_is_required) {
   EXPECT_EQ(url.path.text, "");
 }
 
-// Three backends have users, and each had its own idea of where a password ends.
+// Three backends take credentials; they must agree on where a password ends.
 TEST(Url, credentials_are_parsed_from_the_authority) {
   const auto taken = [](std::string_view text) {
     auto url = parse_url(text).value();
@@ -95,7 +95,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// 000.017: how to reach it is one string.
+// 000.017: one string selects the service.
 TEST(Connect, clients_with_one_name_share_a_store) {
   const auto ann = connect("memory://connect_test").value();
   const auto bob = connect("memory://connect_test").value();
@@ -107,7 +107,7 @@ TEST(Connect, clients_with_one_name_share_a_store) {
   EXPECT_TRUE(ann.is_connected());
 }
 
-// Nothing leaks: neither threads nor descriptors.
+// Neither threads nor descriptors leak.
 TEST(Connect, threads_and_files_end_with_the_last_handle) {
   const auto count = [](const char* what) {
     return std::distance(std::filesystem::directory_iterator(what), {});
@@ -184,7 +184,7 @@ TEST(Connect, options_are_checked) {
   EXPECT_EQ(connect("memory://", {.busy_poll = -1us}).error(), Errc::invalid_argument);
 }
 
-// What costs a core has to be asked for.
+// Polling costs a core, so it must be requested.
 TEST(Connect, busy_polling_is_off_by_default) {
   EXPECT_EQ(ConnectOptions{}.busy_poll, 0us);
 }

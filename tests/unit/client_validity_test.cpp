@@ -19,7 +19,7 @@ TEST(Validity, the_margin_is_one_percent_and_two_milliseconds) {
   EXPECT_EQ(drift_margin(100ms), 3ms);
 }
 
-// Who counted from the answer would believe longer than the service does.
+// A client that counts from the reply would trust a lease longer than the service keeps it.
 TEST(Validity, a_lease_counts_from_before_the_request_is_sent) {
   EXPECT_EQ(valid_until(start, 10s), start + 10s - 102ms);
 }
@@ -54,7 +54,7 @@ TEST(LeaseRecord, loss_is_final) {
   EXPECT_FALSE(lease.end());
 }
 
-// 000-B9: doubt is another state than loss.
+// 000-B9: risk and loss are different states.
 TEST(LeaseRecord, a_failed_renewal_is_a_risk_until_a_confirmation) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
   EXPECT_FALSE(lease.is_at_risk(start + 19s));
@@ -70,7 +70,7 @@ TEST(LeaseRecord, a_failed_renewal_is_a_risk_until_a_confirmation) {
   EXPECT_TRUE(lease.should_warn());
 }
 
-// 003.006: until somebody answers it may be the old one or the new one that the service counts.
+// 003.006: until the reply, the service may count the old or the new TTL.
 TEST(LeaseRecord, a_shorter_ttl_counts_from_before_it_is_sent) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
@@ -84,7 +84,7 @@ TEST(LeaseRecord, a_shorter_ttl_counts_from_before_it_is_sent) {
   EXPECT_TRUE(lease.is_ttl_known());
 }
 
-// The new one may not arrive before the old one is over.
+// The change may arrive after the end of the old term.
 TEST(LeaseRecord, a_shorter_ttl_does_not_extend_the_old_term) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
@@ -109,7 +109,7 @@ TEST(LeaseRecord, a_longer_ttl_counts_when_it_is_confirmed_from_when_it_was_sent
   EXPECT_EQ(lease.valid_until(), valid_until(start + 3s, 60s));
 }
 
-// Its answer says nothing about the ttl that the service counts by then.
+// The reply to a renewal does not tell which TTL the service counts.
 TEST(LeaseRecord, a_pending_renewal_does_not_restore_the_longer_ttl) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
@@ -132,7 +132,7 @@ TEST(LeaseRecord, a_rejected_ttl_changes_nothing) {
   EXPECT_TRUE(lease.is_ttl_known());
 }
 
-// A copy of what was never answered may still arrive, also after a longer one that was.
+// An unacknowledged request may still be delivered, even after a later one that was confirmed.
 TEST(LeaseRecord, an_unacknowledged_ttl_limits_all_later_ones) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
   EXPECT_TRUE(lease.begin_ttl_change({.sent = start + 1s, .ttl = 5s}));

@@ -36,7 +36,7 @@ TEST(Fence, admits_and_records_a_newer_token) {
   EXPECT_EQ(fence.highest("accounts/42"), bob);
 }
 
-// 002.054: the refusal says both numbers, for programs and for people.
+// 002.054: the error contains both tokens, as fields and as text.
 TEST(Fence, rejects_an_older_token_and_reports_the_highest) {
   Fence fence;
   ASSERT_TRUE(fence.admit("accounts/42", bob));
@@ -140,7 +140,7 @@ TEST(Fence, a_name_that_would_break_a_log_line_is_escaped) {
             R"(lease_lost: token 100 is stale: 101 was admitted for "a\n\"b")");
 }
 
-// 002.056, 002-B12: a check apart from the write would let an older write land on a newer one.
+// 002.056, 002-B12: without the mutex, an older write could follow a newer one.
 TEST(Fence, under_the_mutex_of_the_data_no_older_write_follows_a_newer_one) {
   std::mutex mutex;
   Fence fence;

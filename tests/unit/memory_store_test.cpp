@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Writes down what it hears, in order.
+/// Listener that records its notifications in order.
 struct Diary : server::Listener {
   void applied(const core::Applied& what, const core::State&) override {
     for (const auto& event : what.events) {

@@ -20,8 +20,8 @@ FenceResult write_sqlite(sqlite3* connection, FencingToken token) {
   const auto execute = [&](const char* text) {
     sqlite3_exec(connection, text, nullptr, nullptr, nullptr);
   };
-  tenure::SqliteFence::create_table(*connection).value();     // once, as part of your schema
-  auto fence = tenure::SqliteFence::on(*connection).value();  // per connection; ends before it
+  tenure::SqliteFence::create_table(*connection).or_throw();     // once, as part of your schema
+  auto fence = tenure::SqliteFence::on(*connection).or_throw();  // per connection; ends before it
 
   execute("BEGIN IMMEDIATE");
   if (auto admitted = fence.admit("accounts/42", token); !admitted) {
@@ -36,7 +36,7 @@ FenceResult write_sqlite(sqlite3* connection, FencingToken token) {
 FenceResult write_postgres(PGconn* connection, FencingToken token) {
   const auto execute = [&](const char* text) { PQclear(PQexec(connection, text)); };
   execute("BEGIN");
-  auto fence = tenure::PostgresFence::on(*connection).value();
+  auto fence = tenure::PostgresFence::on(*connection).or_throw();
   if (auto admitted = fence.admit("accounts/42", token); !admitted) {
     execute("ROLLBACK");
     return admitted;
@@ -47,7 +47,7 @@ FenceResult write_postgres(PGconn* connection, FencingToken token) {
 }
 
 FenceResult write_redis(redisContext* connection, FencingToken token) {
-  auto fence = tenure::RedisFence::on(*connection).value();
+  auto fence = tenure::RedisFence::on(*connection).or_throw();
   return fence.admit("accounts/42", token, {{"HSET", "{accounts/42}", {"balance", "70"}}});
 }
 

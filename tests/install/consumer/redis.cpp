@@ -21,7 +21,7 @@ int main(int count, char** words) {
   if (!guard || refused) {
     return 1;
   }
-  std::cout << "held by " << ann->holders("a").value().front().owner << ", for others "
+  std::cout << "held by " << ann->holders("a").or_throw().front().owner << ", for others "
             << to_string(refused.error().code);
   if (!guard->unlock() || !bob->mutex("a").try_lock()) {
     return 1;

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Does something when it has granted.
+/// Memory backend that calls a function after each acquire, before the reply is processed.
 class GrantingBackend : public backends::MemoryBackend {
  public:
   using Then = std::function<void(backends::Listener&, LeaseId, backends::RequestId)>;
@@ -46,9 +46,9 @@ class GrantingBackend : public backends::MemoryBackend {
   backends::Listener* listener_ = nullptr;
 };
 
-/// A client on a clock of its own, and a service on the real one: what is lost here is lost by our
-/// own clock alone.
-class Keeper : public ::testing::Test {
+/// Client with a manual clock and a service with the real one: a loss in these tests is found by
+/// the client's clock alone.
+class LeaseRenewal : public ::testing::Test {
  protected:
   Client open(ConnectOptions options = {}) {
     session = std::make_shared<detail::Session>(
@@ -64,7 +64,7 @@ class Keeper : public ::testing::Test {
 };
 
 // 000.089, 000.090, 000.093
-TEST_F(Keeper, a_lease_is_renewed_after_a_third_of_its_ttl) {
+TEST_F(LeaseRenewal, a_lease_is_renewed_after_a_third_of_its_ttl) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
   const auto before = guard.valid_until();
@@ -76,13 +76,13 @@ TEST_F(Keeper, a_lease_is_renewed_after_a_third_of_its_ttl) {
   EXPECT_TRUE(guard.owns_lock());
 }
 
-TEST_F(Keeper, after_a_pause_longer_than_its_lease_no_call_of_a_holder_succeeds) {
+TEST_F(LeaseRenewal, after_a_pause_longer_than_its_lease_no_call_of_a_holder_succeeds) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
   auto other = client.mutex("b", {.ttl = 30s}).lock().value();
   auto third = client.mutex("c", {.ttl = 30s}).lock().value();
 
-  // As after SIGSTOP and SIGCONT: time has passed, and no thread but ours has run yet, or all have.
+  // As after SIGSTOP and SIGCONT: time has passed, and the renewal thread may or may not have run.
   clock.advance(31s);
 
   EXPECT_TRUE(guard.lost().stop_requested());
@@ -91,8 +91,8 @@ TEST_F(Keeper, after_a_pause_longer_than_its_lease_no_call_of_a_holder_succeeds)
   EXPECT_EQ(third.extend().error(), Errc::lease_lost);
 }
 
-// What the service granted in time, and we heard of too late, is not ours to believe in.
-TEST_F(Keeper, an_idle_lease_that_has_expired_is_not_reused) {
+// The service granted the lease in time, but it expired in the pool before its next use.
+TEST_F(LeaseRenewal, an_idle_lease_that_has_expired_is_not_reused) {
   const auto client = open();
   EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
   clock.advance(31s);
@@ -103,7 +103,7 @@ TEST_F(Keeper, an_idle_lease_that_has_expired_is_not_reused) {
   EXPECT_TRUE(guard->owns_lock());
 }
 
-TEST_F(Keeper, a_risk_is_reported_once_before_the_loss) {
+TEST_F(LeaseRenewal, a_risk_is_reported_once_before_the_loss) {
   const auto client = open();
   std::atomic<int> warnings = 0;
   std::atomic<int> losses = 0;
@@ -132,8 +132,8 @@ TEST_F(Keeper, a_risk_is_reported_once_before_the_loss) {
   EXPECT_EQ(guard.state(), GuardState::lost);
 }
 
-// A healed network does not bring back what is lost: somebody else may have it.
-TEST_F(Keeper, a_late_confirmation_does_not_revive_a_lost_lease) {
+// After a partition the service may have granted a lost lock to another owner.
+TEST_F(LeaseRenewal, a_late_confirmation_does_not_revive_a_lost_lease) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
   network->is_silent = true;
@@ -146,8 +146,8 @@ TEST_F(Keeper, a_late_confirmation_does_not_revive_a_lost_lease) {
   EXPECT_EQ(guard.state(), GuardState::lost);
 }
 
-// One lease is used again by the next hold, and given up when nobody needs it.
-TEST_F(Keeper, an_unused_lease_is_revoked) {
+// A pooled lease is reused by the next hold, and revoked if no hold needs it.
+TEST_F(LeaseRenewal, an_unused_lease_is_revoked) {
   const auto client = open();
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
@@ -162,8 +162,8 @@ TEST_F(Keeper, an_unused_lease_is_revoked) {
   EXPECT_TRUE(client.mutex("a", {.ttl = 30s}).lock());
 }
 
-// Batches: one request renews them all.
-TEST_F(Keeper, many_leases_are_renewed_in_one_request) {
+// Batching: one request renews all leases.
+TEST_F(LeaseRenewal, many_leases_are_renewed_in_one_request) {
   const auto client = open();
   std::vector<Guard> guards;
   for (int i = 0; i < 500; ++i) {
@@ -181,8 +181,8 @@ TEST_F(Keeper, many_leases_are_renewed_in_one_request) {
   EXPECT_TRUE(guards.back().owns_lock());
 }
 
-// Those that began one after the other would else be renewed one by one for ever.
-TEST_F(Keeper, leases_that_are_due_soon_are_renewed_together) {
+// Without a batch window, leases that started one after the other stay separate requests.
+TEST_F(LeaseRenewal, leases_that_are_due_soon_are_renewed_together) {
   const auto client = open();
   const auto first = client.mutex("a", {.ttl = 30s}).lock().value();
   clock.advance(1s);
@@ -200,7 +200,7 @@ TEST_F(Keeper, leases_that_are_due_soon_are_renewed_together) {
 }
 
 // 003.006
-TEST_F(Keeper, a_changed_ttl_changes_the_renewal_interval) {
+TEST_F(LeaseRenewal, a_changed_ttl_changes_the_renewal_interval) {
   const auto client = open();
   auto guard = client.mutex("a", {.ttl = 600s}).lock().value();
   ASSERT_TRUE(guard.extend(30s));
@@ -216,8 +216,8 @@ TEST_F(Keeper, a_changed_ttl_changes_the_renewal_interval) {
   EXPECT_EQ(session->renewer().size(), 1U);
 }
 
-// 003.006: nobody answers, and the keeper does not sleep until the old ttl is over.
-TEST_F(Keeper, an_unconfirmed_shorter_ttl_ends_the_lease) {
+// 003.006: without a reply, the renewer must wake at the end of the shorter TTL.
+TEST_F(LeaseRenewal, an_unconfirmed_shorter_ttl_ends_the_lease) {
   const auto client = open({.request_timeout = 1ms});
   std::atomic<bool> is_lost = false;
   auto guard = client.mutex("a", {.ttl = 600s, .renewals_per_ttl = 0}).lock().value();
@@ -232,12 +232,13 @@ TEST_F(Keeper, an_unconfirmed_shorter_ttl_ends_the_lease) {
   EXPECT_TRUE(eventually([&] { return is_lost.load(); }));
 }
 
-// An operator takes it away in the moment between the grant and its return.
+// An operator forces the release between the grant and its processing by the client.
 TEST(Grants, a_forced_release_before_the_grant_arrives_makes_the_lock_lost) {
   const auto session = std::make_shared<detail::Session>(
-      std::make_unique<GrantingBackend>(
-          std::make_shared<backends::MemoryStore>(),
-          [](auto& listener, auto lease, auto request) { listener.hold_force_released(lease, request); }),
+      std::make_unique<GrantingBackend>(std::make_shared<backends::MemoryStore>(),
+                                        [](auto& listener, auto lease, auto request) {
+                                          listener.hold_force_released(lease, request);
+                                        }),
       ConnectOptions{});
 
   auto guard = detail::Factory::make<Client>(session).mutex("a").lock();
@@ -248,7 +249,7 @@ TEST(Grants, a_forced_release_before_the_grant_arrives_makes_the_lock_lost) {
   EXPECT_TRUE(guard->lost().stop_requested());
 }
 
-TEST_F(Keeper, a_rejected_lease_reports_the_cause) {
+TEST_F(LeaseRenewal, a_rejected_lease_reports_the_cause) {
   const auto client = open();
   const detail::LeaseRecord::Terms too_short{.id = LeaseId{5}, .ttl = 1ms, .renewals_per_ttl = 3};
   std::optional<Errc> told;
