@@ -219,7 +219,7 @@ TEST_F(RpcLeader, a_watch_of_a_compacted_revision_fails) {
   const auto told = watch.next_for(test_timeout);
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error(), Errc::invalid_argument);
-  EXPECT_NE(told.error().detail.find("oldest that is known"), std::string::npos);
+  EXPECT_NE(told.error().detail.find("oldest known revision"), std::string::npos);
 }
 
 // It leads on, and the Session stands: only the watches have to begin again.

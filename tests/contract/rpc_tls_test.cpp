@@ -126,8 +126,8 @@ TEST_F(RpcTls, unusable_tls_files_are_rejected_with_the_position) {
   const auto own = [&](const std::string& name) { return (ours.folder() / name).string(); };
 
   expect(wrong("tls_ca=/nowhere/ca.pem"), Errc::invalid_argument, "at 18: cannot read /nowhere");
-  expect(wrong("tls_ca=" + own("")), Errc::invalid_argument, "is empty, or no file");
-  expect(wrong("tls_ca=" + own("empty.pem")), Errc::invalid_argument, "is empty, or no file");
+  expect(wrong("tls_ca=" + own("")), Errc::invalid_argument, "is empty or not a file");
+  expect(wrong("tls_ca=" + own("empty.pem")), Errc::invalid_argument, "is empty or not a file");
   expect(wrong("tls_ca=" + own("text.pem")), Errc::invalid_argument, "tls_ca cannot be used");
   expect(wrong("tls_cert=" + client.file.string()), Errc::invalid_argument, "go together");
   expect(wrong("tls_cert=" + own("text.pem") + "&tls_key=" + client.key.string()),

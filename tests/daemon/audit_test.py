@@ -122,7 +122,7 @@ class HttpSecret(InFolder):
         self.assertEqual(daemon.secret(), secret)
         self.assertEqual(daemon.post("/v1/locks/a:acquire", body="{}")[0], 200)
 
-    def test_a_secret_that_others_may_read_is_no_secret(self):
+    def test_a_secret_readable_by_other_users_is_rejected(self):
         daemon = self.start()
         self.assertEqual(daemon.stop(), 0)
         os.chmod(self.folder / "store/http_secret", 0o644)
@@ -133,7 +133,7 @@ class HttpSecret(InFolder):
         self.assertIn("0600", line["error"])
         self.assertNotEqual(daemon.reap(), 0)
 
-    def test_none_is_made_where_nothing_needs_it(self):
+    def test_no_secret_is_created_where_no_setting_needs_it(self):
         daemon = self.start("--listen-http-force", "off", "--listen-http-lock", "open")
 
         self.assertIsNone(daemon.secret())
@@ -216,7 +216,7 @@ class ForcedRelease(InFolder):
 
         self.assertEqual(self.forced_lines(daemon), [])
 
-    def test_the_member_that_leads_logs_it_and_those_that_refuse_do_not(self):
+    def test_the_leader_logs_a_forced_release_and_other_members_do_not(self):
         with cluster.running() as nodes:
             client = nodes.client()
             client.lock("a", client.lease())

@@ -51,7 +51,7 @@ class Auth(unittest.TestCase):
             return error.code()
         return grpc.StatusCode.OK
 
-    def test_a_token_that_tenured_made_opens_what_its_line_in_the_file_says(self):
+    def test_a_generated_token_grants_the_rights_of_its_user(self):
         made = subprocess.run([tenured_path(), "token"], capture_output=True, text=True,
                               timeout=TIMEOUT, check=True)
         token = made.stdout.strip()
@@ -98,7 +98,7 @@ class Auth(unittest.TestCase):
         self.assertTrue(ann.lock("b/2", lease).acquired)
         self.assertEqual(daemon.stop(), 0)
 
-    def test_an_admin_has_it_read_again_and_others_do_not(self):
+    def test_only_an_admin_can_reload_the_users(self):
         self.write(user("ops", "o", {"": "admin"}), user("ann", "t", {"a/": "lock"}))
         daemon = self.start()
         ops, ann = self.client(daemon, "o"), self.client(daemon, "t")
@@ -112,7 +112,7 @@ class Auth(unittest.TestCase):
         self.assertEqual(reload(ops).users, 1)
         self.assertEqual(self.code_of(ann.lease), grpc.StatusCode.UNAUTHENTICATED)
 
-    def test_what_is_denied_over_http_is_logged_and_counted_as_well(self):
+    def test_a_denied_http_request_is_logged_and_counted(self):
         self.write(user("ann", "secret", {"a/": "lock", "": "none"}),
                    user("ops", "root", {"": "admin"}))
         daemon = self.start()
@@ -135,7 +135,7 @@ class Auth(unittest.TestCase):
         for verb, times in (("read", 4), ("admin", 1), ("lock", 1), ("lease", 1)):
             self.assertIn(f'tenure_denied_total{{verb="{verb}"}} {times}', metrics)
 
-    def test_what_is_denied_is_logged_once_with_who_and_what_and_counted(self):
+    def test_a_denial_is_logged_once_with_principal_and_action_and_counted(self):
         self.write(user("ops", "o", {"": "admin"}), user("ann", "t", {"a/": "lock"}))
         daemon = self.start()
         ann, nobody = self.client(daemon, "t"), self.client(daemon)
@@ -155,7 +155,7 @@ class Auth(unittest.TestCase):
         daemon.stop()
         self.assertEqual(len([line for line in daemon.lines if line["event"] == "denied"]), 2)
 
-    def test_without_users_everybody_may_and_sighup_does_no_harm(self):
+    def test_without_users_every_request_is_allowed_and_sighup_is_harmless(self):
         daemon = Daemon(self.folder / "store").start()
         self.addCleanup(daemon.kill)
 
@@ -168,7 +168,7 @@ class Auth(unittest.TestCase):
             admin_pb.ReloadUsersRequest(), timeout=TIMEOUT)), grpc.StatusCode.FAILED_PRECONDITION)
         self.assertEqual(daemon.stop(), 0)
 
-    def test_a_file_that_is_wrong_or_missing_is_no_start(self):
+    def test_an_invalid_or_missing_users_file_prevents_the_start(self):
         self.users.write_text("[users.ann]\nrights = {}\n", encoding="utf-8")
         flags = ("--data-dir", str(self.folder / "store"), "--auth-file", str(self.users),
                  "--listen-grpc", "127.0.0.1:0", "--listen-http", "127.0.0.1:0")
@@ -180,7 +180,7 @@ class Auth(unittest.TestCase):
         self.assertEqual(run(*flags).returncode, 78)
         self.assertFalse((self.folder / "store").exists())
 
-    def test_a_public_address_needs_tls_and_somebody_who_is_known(self):
+    def test_a_public_address_requires_tls_and_users(self):
         self.write(user("ann", "t", {"": "lock"}))
         flags = ("--data-dir", str(self.folder / "store"), "--listen-grpc", "0.0.0.0:0",
                  "--listen-http", "off")

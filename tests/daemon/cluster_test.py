@@ -210,7 +210,7 @@ class ClusterRefusals(unittest.TestCase):
                 taken.listen()
                 self.refused(69, setting, *self.cluster.flags(1))
 
-    def test_folders_of_somebody_else(self):
+    def test_directories_of_other_members_are_refused(self):
         foreign = self.folder / "foreign"
         foreign.mkdir()
         (foreign / "thesis.txt").write_text("years of work", encoding="utf-8")

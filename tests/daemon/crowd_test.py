@@ -199,7 +199,7 @@ class Crowd(unittest.TestCase):
         self.assertTrue(held.acquired)
         self.assertTrue(waiting.done())
 
-    def test_what_is_too_large_is_refused_and_named(self):
+    def test_a_request_over_a_limit_is_refused_with_its_name(self):
         lease = self.client.lease()
         lock = self.client.lock
         invalid = grpc.StatusCode.INVALID_ARGUMENT
@@ -220,7 +220,7 @@ class Crowd(unittest.TestCase):
                          grpc.StatusCode.RESOURCE_EXHAUSTED)
         self.assertTrue(lock("n" * 1024, lease, metadata=b"m" * 4096).acquired)
 
-    def test_what_is_no_request_harms_nobody(self):
+    def test_malformed_requests_have_no_side_effects(self):
         garbage = self.client.channel.unary_unary("/tenure.v1.LockService/Lock")
         self.assertNotEqual(code_of(garbage, b"\xff" * 100, timeout=TIMEOUT),
                             grpc.StatusCode.OK)

@@ -52,7 +52,7 @@ class Failover(unittest.TestCase):
         self.assertFalse(self.client.try_lock("a", one).acquired)
 
     # 002.103, 002.104: a paused leader can neither renew, expire nor grant.
-    def test_a_leader_that_hangs_is_left_and_decides_nothing_when_it_is_back(self):
+    def test_clients_leave_a_hanging_leader_and_it_decides_nothing_when_it_returns(self):
         lease = self.client.lease(ttl_ms=5000)
         held = self.client.lock("a", lease)
         hung = self.nodes.wait_for_leader()
@@ -129,7 +129,7 @@ class Failover(unittest.TestCase):
         self.assertEqual(len(seen), 20)
         self.assertEqual(seen, sorted(set(seen)))
 
-    def test_leadership_moves_to_whom_one_wants_and_back(self):
+    def test_leadership_is_transferred_to_a_chosen_member_and_back(self):
         for wanted in (2, 3, 1, 2):
             if self.nodes.wait_for_leader() == wanted:
                 continue
@@ -139,7 +139,7 @@ class Failover(unittest.TestCase):
             self.assertTrue(self.client.lock("a", lease).acquired)
             self.client.lock_call("LeaseRevoke", lease_pb.LeaseRevokeRequest(id=lease))
 
-    def test_a_clean_stop_of_the_leader_hands_over(self):
+    def test_a_clean_stop_of_the_leader_transfers_leadership(self):
         lease = self.client.lease()
         held = self.client.lock("a", lease)
         leader = self.nodes.wait_for_leader()

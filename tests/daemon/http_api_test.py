@@ -89,12 +89,12 @@ class OpenApiAnswers(OneDaemon):
             check(text, content[kind]["schema"])
         return status, text
 
-    def test_what_is_served_is_the_file(self):
+    def test_the_served_document_is_the_file(self):
         status, served = self.ask("get", "/v1/openapi.json")
 
         self.assertEqual((status, served), (200, DOCUMENT))
 
-    def test_every_page_that_only_looks_is_as_described(self):
+    def test_every_read_only_route_matches_its_description(self):
         client = self.daemon.client()
         self.addCleanup(client.close)
         lease, other = client.lease(), client.lease()
@@ -131,7 +131,7 @@ class OpenApiAnswers(OneDaemon):
         self.assertTrue(waiting.result().acquired)
         self.assertEqual(self.ask("post", "/v1/leases/{id}:revoke", id=other)[0], 200)
 
-    def test_locks_can_be_taken_kept_and_given_back_as_described(self):
+    def test_locks_can_be_acquired_extended_and_released_as_described(self):
         status, grant = self.ask("post", "/v1/locks/{name}:acquire",
                                  {"ttl_ms": 60000, "owner": "test"}, name="do/a")
         self.assertEqual(status, 200)
@@ -161,7 +161,7 @@ class OpenApiAnswers(OneDaemon):
         self.assertEqual(self.ask("post", "/v1/leases/{id}:revoke", id=lease["id"])[0], 410)
         self.assertEqual(self.ask("post", "/v1/leases", {"ttl_ms": 1})[0], 400)
 
-    def test_what_a_page_of_somebody_else_sends_is_refused_as_described(self):
+    def test_cross_site_requests_are_refused_as_described(self):
         for method, path, operation in operations():
             if method == "post":
                 with self.subTest(path):
@@ -170,7 +170,7 @@ class OpenApiAnswers(OneDaemon):
                     self.assertEqual(
                         self.exchange("post", operation, target, {}, foreign)[0], 403)
 
-    def test_what_comes_without_the_secret_is_refused_as_described(self):
+    def test_requests_without_the_secret_are_refused_as_described(self):
         for method, path, operation in operations():
             if method == "post" and path not in ("/v1/logout", "/v1/tokens:check"):
                 with self.subTest(path):

@@ -99,7 +99,7 @@ class Https(unittest.TestCase):
         self.assertEqual((good.stdout, as_h2.stdout), ("ok\n", "ok\n"), good.stderr + as_h2.stderr)
         self.assertEqual((bad.stdout, bad.returncode), ("", 60))
 
-    def test_who_forgets_the_s_is_told(self):
+    def test_plain_http_on_the_tls_port_is_reported(self):
         self.start()
         plain = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
         self.addCleanup(plain.close)
@@ -109,7 +109,7 @@ class Https(unittest.TestCase):
         self.assertEqual(status, 400)
         self.assertIn("https://", body)
 
-    def test_events_come_through_and_who_hangs_up_leaves_the_queue(self):
+    def test_events_are_delivered_and_a_disconnected_client_leaves_the_queue(self):
         daemon = self.start()
         stream = self.connection()
         stream.request("GET", "/v1/watch?prefix=q/")
@@ -147,7 +147,7 @@ class Https(unittest.TestCase):
         session = {"Cookie": cookie.split(";")[0]}
         self.assertEqual(self.ask(connection, "GET", "/v1/locks", session)[0], 200)
 
-    def test_with_users_a_certificate_says_who_one_is_and_a_token_is_as_good(self):
+    def test_with_users_a_certificate_or_a_token_authenticates(self):
         self.start(*self.users(), *self.mutual())
         known, unknown = self.connection(certificate=self.ours), self.connection()
         user = lambda fields, connection: json.loads(
@@ -165,7 +165,7 @@ class Https(unittest.TestCase):
         with self.assertRaises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
             self.ask(self.connection(certificate=self.theirs), "GET", "/healthz")
 
-    def test_without_users_nobody_gets_in_without_a_certificate(self):
+    def test_without_users_a_client_certificate_is_required(self):
         self.start(*self.mutual())
 
         self.assertEqual(self.ask(self.connection(certificate=self.ours), "GET", "/v1/locks")[0],

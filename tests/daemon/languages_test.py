@@ -57,7 +57,7 @@ class Languages(OneDaemon):
         self.addCleanup(self.client.close)
 
     # 002.021, 002.023: and what each leaves behind is nothing.
-    def test_each_takes_a_lock_and_gives_it_back(self):
+    def test_each_language_acquires_and_releases_a_lock(self):
         for language in LANGUAGES:
             with self.subTest(language):
                 process = self.start(language, "one", "--seconds", "0")

@@ -18,7 +18,7 @@ class PythonClient(OneDaemon):
         self.client.close()
 
     # 002.021, 002.022, 002.023, 002.024
-    def test_a_lock_is_taken_refused_to_others_and_given_back(self):
+    def test_a_lock_is_acquired_refused_to_others_and_released(self):
         one, two = self.client.lease(), self.client.lease()
 
         first = self.client.lock("py/a", one, metadata=b"why")
@@ -69,7 +69,7 @@ class PythonClient(OneDaemon):
         self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
 
     # 002.027, 002.034, 002.036
-    def test_a_watch_tells_what_happens(self):
+    def test_a_watch_delivers_events(self):
         lease = self.client.lease()
         stop = threading.Event()
 

@@ -74,7 +74,7 @@ class Tls(unittest.TestCase):
             client.status()
         return caught.exception.code()
 
-    def test_who_shows_a_certificate_of_the_authority_gets_locks_and_nobody_else_does(self):
+    def test_only_clients_with_a_certificate_of_the_authority_get_locks(self):
         daemon = self.start()
         client = self.client(daemon, self.ours)
 

@@ -22,7 +22,7 @@ class AdminRpc : public RpcTest {
 };
 
 // 002.001, 002.002, 002.003, 002.004, 002.005, 002.006, 002.007, 002.008, 002.074
-TEST_F(AdminRpc, list_shows_every_field_of_the_locks_by_name_in_pages) {
+TEST_F(AdminRpc, list_returns_every_field_of_the_locks_by_name_in_pages) {
   const auto owner = lease();
   for (const auto* name : {"b", "a", "c", "other"}) {
     auto request = lock_request(name, owner);
@@ -52,7 +52,7 @@ TEST_F(AdminRpc, list_shows_every_field_of_the_locks_by_name_in_pages) {
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c", "other"}));
 }
 
-TEST_F(AdminRpc, list_by_prefix_shows_only_those) {
+TEST_F(AdminRpc, list_with_a_prefix_returns_only_its_locks) {
   const auto owner = lease();
   for (const auto* name : {"db", "db/1", "db/2", "dc"}) {
     ASSERT_TRUE(lock(name, owner).acquired());
@@ -69,7 +69,7 @@ TEST_F(AdminRpc, list_by_prefix_shows_only_those) {
 }
 
 // 002.014, 002.015, 002.016, 002.017, 002.018, 002.100
-TEST_F(AdminRpc, explain_tells_who_holds_who_waits_and_for_whom) {
+TEST_F(AdminRpc, explain_returns_holders_waiters_and_blockers) {
   const auto holder = lease();
   auto hold = lock_request("a", holder);
   hold.set_owner("migrator");
@@ -100,7 +100,7 @@ TEST_F(AdminRpc, explain_tells_who_holds_who_waits_and_for_whom) {
                                       std::to_string(second) + ") after 3000 ms.");
 }
 
-TEST_F(AdminRpc, explain_says_what_the_holder_waits_for_meanwhile) {
+TEST_F(AdminRpc, explain_returns_the_waits_of_the_holder) {
   const auto one = lease();
   const auto two = lease();
   ASSERT_TRUE(lock("a", one).acquired());
@@ -114,12 +114,12 @@ TEST_F(AdminRpc, explain_says_what_the_holder_waits_for_meanwhile) {
   EXPECT_EQ(explained.waits_of_holders(0).name(), "b");
 }
 
-TEST_F(AdminRpc, a_free_lock_is_explained_as_free) {
+TEST_F(AdminRpc, explain_reports_a_free_lock_as_free) {
   EXPECT_EQ(explain("nothing").summary(), "nothing is free.");
 }
 
 // 002.061: a record that nobody holds is gone.
-TEST_F(AdminRpc, force_release_frees_the_lock_and_the_old_token_is_no_good) {
+TEST_F(AdminRpc, force_release_frees_the_lock_and_invalidates_the_old_token) {
   const auto holder = lease();
   const auto held = lock("a", holder);
   v1::ForceReleaseRequest request;
@@ -137,7 +137,7 @@ TEST_F(AdminRpc, force_release_frees_the_lock_and_the_old_token_is_no_good) {
   EXPECT_GT(lock("a", lease()).fencing_token(), held.fencing_token());
 }
 
-TEST_F(AdminRpc, status_tells_how_the_member_is) {
+TEST_F(AdminRpc, status_returns_the_state_of_the_member) {
   const auto owner = lease();
   ASSERT_TRUE(lock("a", owner).acquired());
   v1::StatusResponse response;

@@ -124,7 +124,7 @@ bool is_denied(const std::string& path, const Asker::Answer& answer) {
 }
 
 // A new call without a rule of who may use it.
-TEST_F(AuthRpc, every_call_is_for_whom_the_matrix_says) {
+TEST_F(AuthRpc, every_call_requires_the_permission_in_the_matrix) {
   const auto rows = call_rows();
   const auto& pool = *google::protobuf::DescriptorPool::generated_pool();
   for (const auto* service : {"tenure.v1.LockService", "tenure.v1.Admin", "grpc.health.v1.Health",
@@ -155,7 +155,7 @@ std::map<std::string, std::set<std::string>> operation_rows() {
 }
 
 // The same for what goes through a Session.
-TEST_F(AuthRpc, every_operation_is_for_whom_the_matrix_says) {
+TEST_F(AuthRpc, every_operation_requires_the_permission_in_the_matrix) {
   const auto rows = operation_rows();
   const auto& what = *v1::Operation::descriptor()->FindOneofByName("what");
   for (int n = 0; n < what.field_count(); ++n) {

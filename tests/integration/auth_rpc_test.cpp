@@ -16,7 +16,7 @@ using server::auth::digest_of;
 using server::auth::Level;
 using server::auth::Policy;
 
-TEST_F(AuthRpc, who_is_nobody_is_told_what_to_do_and_who_may_not_by_which_rule) {
+TEST_F(AuthRpc, denials_name_the_missing_credentials_or_the_deciding_rule) {
   Asker stranger(address_, "");
   Asker locker(address_, "l");
 
@@ -30,7 +30,7 @@ TEST_F(AuthRpc, who_is_nobody_is_told_what_to_do_and_who_may_not_by_which_rule) 
 }
 
 // All or none: one name among several that may be locked is not enough.
-TEST_F(AuthRpc, several_names_at_once_need_the_right_to_each) {
+TEST_F(AuthRpc, a_request_for_several_names_requires_the_right_on_each) {
   Asker locker(address_, "l");
   v1::LockRequest request;
   request.set_lease_id(grant(locker));
@@ -44,7 +44,7 @@ TEST_F(AuthRpc, several_names_at_once_need_the_right_to_each) {
 }
 
 // Fencing tokens and leases are shown to whoever may read; that must not let them unlock.
-TEST_F(AuthRpc, a_lease_of_somebody_else_is_answered_like_one_that_does_not_live) {
+TEST_F(AuthRpc, a_lease_of_another_user_is_reported_as_unknown) {
   Asker locker(address_, "l");
   Asker other(address_, "o");
   const auto lease = grant(locker);
@@ -99,7 +99,7 @@ TEST_F(AuthRpc, a_lease_of_somebody_else_is_answered_like_one_that_does_not_live
   });
 }
 
-TEST_F(AuthRpc, in_a_session_too_leases_of_others_do_not_live) {
+TEST_F(AuthRpc, a_session_reports_leases_of_other_users_as_unknown) {
   Asker locker(address_, "l");
   Asker other(address_, "o");
   const auto lease = grant(locker);
@@ -150,7 +150,7 @@ TEST_F(AuthRpc, a_lease_records_the_authenticated_user) {
 }
 
 // A client names its leases itself, and says again what it asked for when an answer is lost.
-TEST_F(AuthRpc, who_asks_for_a_lease_as_its_user_did_does_not_get_it) {
+TEST_F(AuthRpc, a_request_id_of_another_user_does_not_return_the_lease) {
   Asker locker(address_, "l");
   Asker other(address_, "o");
   v1::LeaseGrantRequest request;
@@ -189,7 +189,7 @@ TEST_F(AuthRpc, the_user_of_a_lease_and_an_admin_may_end_it) {
   EXPECT_EQ(ops.ask(std::string(locks) + "LeaseRevoke", request).code(), grpc::StatusCode::ok);
 }
 
-TEST_F(AuthRpc, lists_show_what_may_be_read_and_leases_those_of_their_user) {
+TEST_F(AuthRpc, lists_contain_readable_locks_and_the_own_leases) {
   Asker ops(address_, "ad");
   Asker reader(address_, "r");
   Asker locker(address_, "l");
@@ -225,7 +225,7 @@ TEST_F(AuthRpc, lists_show_what_may_be_read_and_leases_those_of_their_user) {
 }
 
 // Who holds what we may read may wait for what we may not.
-TEST_F(AuthRpc, an_explanation_does_not_name_what_may_not_be_read) {
+TEST_F(AuthRpc, an_explanation_omits_unreadable_names) {
   Asker ops(address_, "ad");
   Asker reader(address_, "r");
   const auto first = grant(ops);
@@ -251,7 +251,7 @@ TEST_F(AuthRpc, an_explanation_does_not_name_what_may_not_be_read) {
   waiting->cancel();
 }
 
-TEST_F(AuthRpc, a_watch_of_a_prefix_tells_only_what_may_be_read) {
+TEST_F(AuthRpc, a_prefix_watch_delivers_only_readable_events) {
   Asker ops(address_, "ad");
   Asker reader(address_, "r");
   v1::WatchRequest request;
@@ -272,7 +272,7 @@ TEST_F(AuthRpc, a_watch_of_a_prefix_tells_only_what_may_be_read) {
 }
 
 // A stream is let in once; what it may do is looked up for each operation.
-TEST_F(AuthRpc, new_rules_count_at_once_on_a_stream_that_is_open) {
+TEST_F(AuthRpc, a_new_policy_applies_to_open_streams_at_once) {
   Asker locker(address_, "l");
   const auto lease = grant(locker);
   v1::SessionRequest hello;
@@ -313,7 +313,7 @@ TEST_F(AuthRpc, new_rules_count_at_once_on_a_stream_that_is_open) {
 }
 
 // Owners and names of others are in the cycle that the victim is told.
-TEST_F(AuthRpc, the_cycle_of_a_deadlock_hides_what_may_not_be_read) {
+TEST_F(AuthRpc, the_cycle_of_a_deadlock_redacts_unreadable_steps) {
   Asker ops(address_, "ad");
   Asker locker(address_, "l");
   const auto ours = grant(locker);

@@ -66,7 +66,7 @@ class ConnectionsRpc : public RpcTest {
 };
 
 // Without a limit a flood of connections would take the descriptors of the log.
-TEST_F(ConnectionsRpc, beyond_the_limit_are_closed_and_a_place_that_comes_free_is_used) {
+TEST_F(ConnectionsRpc, a_connection_over_the_limit_is_closed_and_a_freed_slot_is_reused) {
   ASSERT_TRUE(ask(channel_).ok());
   auto second = connect();
   const auto third = connect();
@@ -92,20 +92,20 @@ class SilentRpc : public RpcTest {
 };
 
 // 002-B21
-TEST_F(SilentRpc, who_does_not_answer_a_ping_is_disconnected) {
+TEST_F(SilentRpc, a_client_that_does_not_answer_pings_is_disconnected) {
   RawConnection silent(address_);
   silent.write(RawConnection::greeting());
 
   EXPECT_TRUE(silent.is_closed_by_server());
 }
 
-TEST_F(SilentRpc, who_never_says_anything_is_disconnected) {
+TEST_F(SilentRpc, a_client_that_sends_nothing_is_disconnected) {
   RawConnection silent(address_);
 
   EXPECT_TRUE(silent.is_closed_by_server());
 }
 
-TEST_F(SilentRpc, who_answers_pings_stays_however_long_its_calls_are) {
+TEST_F(SilentRpc, a_client_that_answers_pings_stays_connected_during_long_calls) {
   const auto holder = lock("a", lease());
   const auto waiter = lease();
   auto request = lock_request("a", waiter);
@@ -117,9 +117,9 @@ TEST_F(SilentRpc, who_answers_pings_stays_however_long_its_calls_are) {
   EXPECT_EQ(answer.reason(), v1::REASON_TIMED_OUT);
 }
 
-class NoiseRpc : public RpcTest {};
+class MalformedRpc : public RpcTest {};
 
-TEST_F(NoiseRpc, what_is_not_http2_is_disconnected_and_harms_nobody) {
+TEST_F(MalformedRpc, a_client_that_does_not_speak_http2_is_disconnected_without_side_effects) {
   for (const auto* noise :
        {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nnonsense"}) {
     RawConnection raw(address_);
@@ -129,7 +129,7 @@ TEST_F(NoiseRpc, what_is_not_http2_is_disconnected_and_harms_nobody) {
   EXPECT_TRUE(ask(channel_).ok());
 }
 
-TEST_F(NoiseRpc, a_compressed_message_is_unimplemented) {
+TEST_F(MalformedRpc, a_compressed_message_is_unimplemented) {
   v1::LockResponse response;
   const auto here = context();
   here->set_compression_algorithm(GRPC_COMPRESS_GZIP);
@@ -141,7 +141,7 @@ TEST_F(NoiseRpc, a_compressed_message_is_unimplemented) {
   EXPECT_EQ(status.error_code(), ::grpc::StatusCode::UNIMPLEMENTED);
 }
 
-TEST_F(NoiseRpc, a_status_message_arrives_as_it_was_written) {
+TEST_F(MalformedRpc, a_status_message_arrives_as_it_was_written) {
   auto request = lock_request("100 % \n", lease());
   v1::LockResponse response;
 
@@ -158,7 +158,7 @@ class UnreadRpc : public RpcTest {
   UnreadRpc() : RpcTest({.connection_bytes_max = 100'000}, core::Limits{}) {}
 };
 
-TEST_F(UnreadRpc, who_asks_for_more_than_it_reads_loses_the_connection_and_nobody_else_does) {
+TEST_F(UnreadRpc, a_client_that_does_not_read_its_replies_loses_only_its_own_connection) {
   const auto owner = lease();
   for (int n = 0; n < 200; ++n) {
     auto request = lock_request("lock/" + std::to_string(n), owner);

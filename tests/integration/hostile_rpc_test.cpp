@@ -63,7 +63,7 @@ class SlowRequestRpc : public RpcTest {
   SlowRequestRpc() : RpcTest({.request_time = 50ms}, core::Limits{}) {}
 };
 
-TEST_F(SlowRequestRpc, a_unary_call_whose_message_does_not_arrive_ends) {
+TEST_F(SlowRequestRpc, a_unary_call_without_its_message_times_out) {
   RawClient slow(address_);
   slow.write(RawClient::headers(1, lock_path) + RawClient::data(1, RawClient::message_prefix(100)));
 
@@ -84,7 +84,7 @@ TEST_F(SlowRequestRpc, a_call_that_waits_for_a_lock_goes_on) {
 
 class OpenRoutesRpc : public RpcTest {};
 
-TEST_F(OpenRoutesRpc, a_large_message_is_refused_where_no_user_is_needed) {
+TEST_F(OpenRoutesRpc, an_unauthenticated_call_rejects_a_large_message) {
   RawClient client(address_);
   const auto size = server::Routes::open_message_bytes_max + 1;
   client.write(RawClient::headers(1, check_path) +
@@ -96,7 +96,7 @@ TEST_F(OpenRoutesRpc, a_large_message_is_refused_where_no_user_is_needed) {
   EXPECT_TRUE(answer->ends_stream());
 }
 
-TEST_F(OpenRoutesRpc, calls_that_need_no_user_are_few_on_one_connection) {
+TEST_F(OpenRoutesRpc, unauthenticated_calls_are_limited_per_connection) {
   RawClient client(address_);
   const auto most = static_cast<int>(grpc::ServerContext{.loop = store_.loop()}.open_calls_max);
   for (int call = 0; call <= most; ++call) {
@@ -113,7 +113,7 @@ TEST_F(OpenRoutesRpc, calls_that_need_no_user_are_few_on_one_connection) {
   EXPECT_FALSE(served->ends_stream());
 }
 
-TEST_F(OpenRoutesRpc, health_watches_are_few_on_one_connection) {
+TEST_F(OpenRoutesRpc, health_watches_are_limited_per_connection) {
   RawClient client(address_);
   const auto most = static_cast<int>(server::HealthService::watches_per_connection_max);
   for (int call = 0; call <= most; ++call) {
@@ -135,7 +135,7 @@ TEST_F(OpenRoutesRpc, health_watches_are_few_on_one_connection) {
   EXPECT_FALSE(answer->ends_stream());
 }
 
-TEST_F(OpenRoutesRpc, a_health_watch_hears_of_a_change_once) {
+TEST_F(OpenRoutesRpc, a_health_watch_delivers_each_change_once) {
   RawClient client(address_);
   client.write(RawClient::headers(1, watch_path) +
                RawClient::data(1, RawClient::message_prefix(0), End::stream));
@@ -157,7 +157,7 @@ TEST_F(OpenRoutesRpc, a_health_watch_hears_of_a_change_once) {
 
 class RefusalsRpc : public RpcTest {};
 
-TEST_F(RefusalsRpc, an_unknown_path_is_repeated_only_in_part) {
+TEST_F(RefusalsRpc, an_unknown_path_is_truncated_in_the_error) {
   RawClient client(address_);
   client.write(RawClient::headers(1, "/" + std::string(4000, '%'), End::stream));
 
@@ -194,7 +194,7 @@ class SharesRpc : public RpcTest {
   }
 };
 
-TEST_F(SharesRpc, one_address_does_not_get_all_streams) {
+TEST_F(SharesRpc, one_address_cannot_use_all_streams) {
   RawClient client(address_);
   for (int call = 0; call < 4; ++call) {
     client.write(RawClient::headers(2 * call + 1, "/tenure.v1.LockService/Watch"));

@@ -72,7 +72,7 @@ class LeaderRpc : public ::testing::Test {
   std::vector<std::unique_ptr<v1::Admin::Stub>> admin_;
 };
 
-TEST_F(LeaderRpc, a_call_to_another_member_is_unavailable_and_says_who_leads) {
+TEST_F(LeaderRpc, a_call_to_a_follower_is_unavailable_and_names_the_leader) {
   const auto context = RpcTest::context();
   v1::LeaseGrantResponse response;
 
@@ -82,7 +82,7 @@ TEST_F(LeaderRpc, a_call_to_another_member_is_unavailable_and_says_who_leads) {
   EXPECT_EQ(leader_in(*context), named_leader(0));
 }
 
-TEST_F(LeaderRpc, every_call_that_needs_the_leader_says_so) {
+TEST_F(LeaderRpc, every_call_that_needs_the_leader_names_it_at_a_follower) {
   const auto expect_led_away = [&](auto call) {
     const auto context = RpcTest::context();
     const ::grpc::Status status = call(*context);
@@ -156,7 +156,7 @@ TEST_F(LeaderRpc, a_member_that_knows_no_leader_names_none) {
 }
 
 // 002.103: a blocked call dies with the leader (002-B32); asked again it finds its place.
-TEST_F(LeaderRpc, a_call_that_waits_ends_at_once_with_the_leader_and_finds_its_place_at_the_next) {
+TEST_F(LeaderRpc, a_waiting_call_ends_when_leadership_is_lost_and_keeps_its_queue_position) {
   const auto holder = lease(0);
   const auto waiter = lease(0);
   v1::LockResponse held;
@@ -180,7 +180,7 @@ TEST_F(LeaderRpc, a_call_that_waits_ends_at_once_with_the_leader_and_finds_its_p
 }
 
 // The client still wants it. One that never comes back ends with its lease.
-TEST_F(LeaderRpc, a_wait_whose_client_is_led_away_stays_until_its_lease_ends) {
+TEST_F(LeaderRpc, a_wait_of_a_redirected_client_stays_until_its_lease_ends) {
   const auto holder = lease(0);
   v1::LockResponse held;
   ASSERT_TRUE(locks_[0]->Lock(RpcTest::context().get(), request("a", holder, 1), &held).ok());
@@ -212,7 +212,7 @@ TEST_F(LeaderRpc, a_wait_whose_client_is_led_away_stays_until_its_lease_ends) {
   EXPECT_TRUE(waits_become(1, 0));
 }
 
-TEST_F(LeaderRpc, what_is_not_decided_when_the_leader_goes_is_unavailable_and_names_the_next) {
+TEST_F(LeaderRpc, an_undecided_call_is_unavailable_and_names_the_next_leader) {
   const auto owner = lease(0);
   cluster.store(0).pause();
   LockUnderWay asked(*locks_[0], request("a", owner, 1));
@@ -226,7 +226,7 @@ TEST_F(LeaderRpc, what_is_not_decided_when_the_leader_goes_is_unavailable_and_na
 }
 
 // 002.027: a watch of one leader goes on at the next.
-TEST_F(LeaderRpc, a_watch_ends_at_once_with_the_leader) {
+TEST_F(LeaderRpc, a_watch_ends_at_once_when_leadership_is_lost) {
   const auto context = RpcTest::context();
   const auto watch = locks_[0]->Watch(context.get());
   v1::WatchRequest asked;
@@ -243,7 +243,7 @@ TEST_F(LeaderRpc, a_watch_ends_at_once_with_the_leader) {
   EXPECT_EQ(cluster.rpc(0).context().watches.watches(), 0U);
 }
 
-TEST_F(LeaderRpc, stale_reads_are_answered_by_every_member) {
+TEST_F(LeaderRpc, every_member_answers_stale_reads) {
   v1::LockResponse held;
   ASSERT_TRUE(locks_[0]->Lock(RpcTest::context().get(), request("a", lease(0), 1), &held).ok());
   for (const std::size_t member : {0U, 1U, 2U}) {
@@ -273,7 +273,7 @@ TEST_F(LeaderRpc, stale_reads_are_answered_by_every_member) {
 }
 
 // 002.030
-TEST_F(LeaderRpc, status_and_members_tell_who_is_in_the_cluster_and_who_leads) {
+TEST_F(LeaderRpc, status_and_member_list_return_the_members_and_the_leader) {
   cluster.move(1);
   v1::StatusResponse status;
   ASSERT_TRUE(admin_[0]->Status(RpcTest::context().get(), {}, &status).ok());
@@ -298,7 +298,7 @@ TEST_F(LeaderRpc, status_and_members_tell_who_is_in_the_cluster_and_who_leads) {
   EXPECT_EQ(list.header().member_id(), 2U);
 }
 
-TEST_F(LeaderRpc, members_are_added_and_removed_and_three_stay) {
+TEST_F(LeaderRpc, members_are_added_and_removed_down_to_three) {
   v1::MemberAddRequest add;
   add.set_id(4);
   add.set_peer_address("127.0.0.1:9004");
@@ -318,7 +318,7 @@ TEST_F(LeaderRpc, members_are_added_and_removed_and_three_stay) {
             ::grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(LeaderRpc, a_member_without_an_id_or_with_a_wrong_address_is_refused_with_the_field) {
+TEST_F(LeaderRpc, adding_a_member_with_an_invalid_id_or_address_names_the_field) {
   const auto refused = [&](const v1::MemberAddRequest& add) {
     v1::MemberAddResponse added;
     const auto status = admin_[0]->MemberAdd(RpcTest::context().get(), add, &added);
@@ -340,7 +340,7 @@ TEST_F(LeaderRpc, a_member_without_an_id_or_with_a_wrong_address_is_refused_with
   }
 }
 
-TEST_F(LeaderRpc, leadership_is_handed_over) {
+TEST_F(LeaderRpc, leadership_is_transferred) {
   v1::TransferLeadershipRequest wanted;
   wanted.set_to(3);
   v1::TransferLeadershipResponse done;
@@ -354,7 +354,7 @@ TEST_F(LeaderRpc, leadership_is_handed_over) {
   EXPECT_EQ(leader_in(*context), named_leader(2));
 }
 
-TEST_F(LeaderRpc, health_says_who_serves_locks_and_whether_anybody_leads) {
+TEST_F(LeaderRpc, health_reports_the_leader_and_whether_a_leader_is_known) {
   using ::grpc::health::v1::HealthCheckResponse;
   const auto check = [&](std::size_t member, const std::string& service) {
     ::grpc::health::v1::HealthCheckRequest request;

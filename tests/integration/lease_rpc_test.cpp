@@ -38,7 +38,7 @@ class LeaseRpc : public RpcTest {
 };
 
 // 002.024, 002.031, 002.032, 002.098: seconds were too coarse (002-B33); the default is 30 s.
-TEST_F(LeaseRpc, a_lease_is_granted_with_its_ttl_and_30_seconds_if_none_is_said) {
+TEST_F(LeaseRpc, a_lease_is_granted_with_its_ttl_or_the_default_of_30_seconds) {
   v1::LeaseGrantRequest request;
   v1::LeaseGrantResponse response;
 
@@ -55,7 +55,7 @@ TEST_F(LeaseRpc, a_lease_is_granted_with_its_ttl_and_30_seconds_if_none_is_said)
 }
 
 // 002-B34: an id that is taken is refused, unless it is the same request again.
-TEST_F(LeaseRpc, a_chosen_id_that_is_taken_is_refused_and_a_retry_is_not) {
+TEST_F(LeaseRpc, a_used_lease_id_is_refused_except_for_a_retry) {
   v1::LeaseGrantRequest request;
   request.set_id(5);
   request.set_request_id(1);
@@ -102,7 +102,7 @@ TEST_F(LeaseRpc, keep_alive_renews_each_lease_and_names_the_lost_ones) {
 }
 
 // 003.006: by any gRPC client; a copy that comes late undoes nothing.
-TEST_F(LeaseRpc, a_keep_alive_with_a_ttl_changes_it_for_good) {
+TEST_F(LeaseRpc, a_keep_alive_with_a_ttl_changes_the_ttl_permanently) {
   const auto kept = lease(10'000);
   v1::LeaseKeepAliveRequest request;
   request.set_id(kept);
@@ -194,7 +194,7 @@ TEST_F(LeaseRpc, expiry_ends_waits_first_and_then_frees_the_locks) {
 }
 
 // 002.009, 002.010, 002.011, 002.012, 002.013, 002.019
-TEST_F(LeaseRpc, time_to_live_tells_what_is_left_and_what_hangs_on_it) {
+TEST_F(LeaseRpc, time_to_live_returns_the_remaining_time_and_the_attachments) {
   v1::LeaseGrantRequest grant;
   grant.set_ttl_ms(10'000);
   grant.set_client("service-a");

@@ -32,7 +32,7 @@ TEST_F(LockRpc, a_free_lock_is_granted_with_key_token_and_header) {
 }
 
 // 002.022, 002.060: TryLock never waits, and tells busy from broken.
-TEST_F(LockRpc, try_lock_takes_a_free_lock_and_answers_busy_for_a_held_one) {
+TEST_F(LockRpc, try_lock_acquires_a_free_lock_and_reports_a_held_one) {
   const auto first = lease();
   const auto second = lease();
 
@@ -77,7 +77,7 @@ TEST_F(LockRpc, a_wait_that_times_out_leaves_the_queue) {
 }
 
 // 002.023, 002.062, 002.066, 002.077, 002.079: in the order of arrival, tokens grow.
-TEST_F(LockRpc, unlocking_grants_to_the_one_who_came_first) {
+TEST_F(LockRpc, an_unlock_grants_to_the_first_waiter) {
   const auto holder = lease();
   const auto held = lock("a", holder);
   const auto one = lease();
@@ -101,7 +101,7 @@ TEST_F(LockRpc, unlocking_grants_to_the_one_who_came_first) {
 }
 
 // 002.079, 002-B17, 002-B18: only the holder unlocks, and only with its own token.
-TEST_F(LockRpc, unlocking_what_one_does_not_hold_is_an_error_and_changes_nothing) {
+TEST_F(LockRpc, unlocking_a_lock_that_is_not_held_is_an_error_and_changes_nothing) {
   const auto holder = lease();
   const auto other = lease();
   const auto held = lock("a", holder);
@@ -116,7 +116,7 @@ TEST_F(LockRpc, unlocking_what_one_does_not_hold_is_an_error_and_changes_nothing
             ::grpc::StatusCode::FAILED_PRECONDITION);
 }
 
-TEST_F(LockRpc, a_lock_can_be_given_back_by_name) {
+TEST_F(LockRpc, a_lock_can_be_released_by_name) {
   const auto holder = lease();
   ASSERT_TRUE(lock("a", holder).acquired());
   v1::UnlockRequest request;
@@ -132,7 +132,7 @@ TEST_F(LockRpc, a_lock_can_be_given_back_by_name) {
 }
 
 // 002.065, 002-B16
-TEST_F(LockRpc, the_same_lease_reenters_if_it_asks_to_and_counts) {
+TEST_F(LockRpc, the_same_lease_reenters_on_request_and_counts) {
   const auto holder = lease();
   const auto held = lock("a", holder);
   auto again = lock_request("a", holder);
@@ -149,7 +149,7 @@ TEST_F(LockRpc, the_same_lease_reenters_if_it_asks_to_and_counts) {
 }
 
 // 002-B16: the alternative would wait for ever.
-TEST_F(LockRpc, the_same_lease_is_refused_if_it_does_not_ask_to_reenter) {
+TEST_F(LockRpc, the_same_lease_is_refused_without_a_reenter_request) {
   const auto holder = lease();
   ASSERT_TRUE(lock("a", holder).acquired());
 
@@ -277,7 +277,7 @@ TEST_F(LockRpc, an_unknown_lease_is_not_found) {
   EXPECT_EQ(lock_status(lock_request("a", 999)).error_code(), ::grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(LockRpc, several_items_are_taken_all_or_none) {
+TEST_F(LockRpc, several_items_are_acquired_all_or_none) {
   const auto first = lease();
   const auto second = lease();
   ASSERT_TRUE(lock("b", first).acquired());
@@ -302,7 +302,7 @@ TEST_F(LockRpc, readers_share_and_a_writer_waits_for_them) {
 }
 
 // 000-B15, 004-B14
-TEST_F(LockRpc, a_writer_that_downgrades_lets_readers_in_and_keeps_its_token) {
+TEST_F(LockRpc, a_downgraded_writer_admits_readers_and_keeps_its_token) {
   const auto holder = lease();
   v1::DowngradeRequest request;
   request.set_lease_id(holder);
@@ -319,7 +319,7 @@ TEST_F(LockRpc, a_writer_that_downgrades_lets_readers_in_and_keeps_its_token) {
   EXPECT_TRUE(unlock(holder, request.fencing_token()).ok());
 }
 
-TEST_F(LockRpc, a_downgrade_that_cannot_be_says_why) {
+TEST_F(LockRpc, an_impossible_downgrade_returns_the_reason) {
   const auto holder = lease();
   v1::DowngradeRequest request;
   request.set_lease_id(holder);
@@ -393,7 +393,7 @@ TEST_F(LockRpc, a_deadlock_is_refused_with_its_cycle) {
 }
 
 // The server stops: nobody knows what became of the wait, and its place stays for a retry.
-TEST_F(LockRpc, those_who_wait_when_the_server_stops_are_answered_unavailable) {
+TEST_F(LockRpc, waiting_calls_are_unavailable_when_the_server_stops) {
   ASSERT_TRUE(lock("a", lease()).acquired());
   LockUnderWay waiting(*locks_, lock_request("a", lease()));
   ASSERT_TRUE(waits_become(1));

@@ -145,7 +145,7 @@ TEST_F(SessionRpc, a_batch_of_operations_is_applied_in_order_and_each_is_answere
   EXPECT_TRUE(session.outcome().has_released());
 }
 
-TEST_F(SessionRpc, a_wait_is_told_twice_when_it_joins_and_when_it_ends) {
+TEST_F(SessionRpc, a_wait_has_an_outcome_when_queued_and_when_it_ends) {
   Session session(*locks_, hello());
   const auto one = session.lease();
   const auto two = session.lease();
@@ -164,7 +164,7 @@ TEST_F(SessionRpc, a_wait_is_told_twice_when_it_joins_and_when_it_ends) {
   EXPECT_GT(granted.granted().fencing_token(), held.granted().fencing_token());
 }
 
-TEST_F(SessionRpc, a_downgrade_is_answered_with_the_mode_and_a_retry_likewise) {
+TEST_F(SessionRpc, a_downgrade_and_its_retry_return_the_mode) {
   Session session(*locks_, hello());
   const auto owner = session.lease();
   auto downgrade = session.operation();
@@ -188,7 +188,7 @@ TEST_F(SessionRpc, a_downgrade_is_answered_with_the_mode_and_a_retry_likewise) {
 }
 
 // 003.006
-TEST_F(SessionRpc, a_ttl_is_set_and_answered_as_a_renewal_is) {
+TEST_F(SessionRpc, set_ttl_returns_the_outcome_of_a_renewal) {
   Session session(*locks_, hello());
   auto set = session.operation();
   set.mutable_set_ttl()->set_lease_id(session.lease());
@@ -252,7 +252,7 @@ TEST_F(SessionRpc, the_end_of_the_stream_ends_its_waits_and_no_lease) {
 }
 
 // 002.072, 002-B27: who wants that says so.
-TEST_F(SessionRpc, leases_end_with_the_stream_if_it_asked_for_that) {
+TEST_F(SessionRpc, leases_end_with_the_stream_if_hello_requested_it) {
   auto wish = hello();
   wish.set_revoke_leases(true);
   {
@@ -266,7 +266,7 @@ TEST_F(SessionRpc, leases_end_with_the_stream_if_it_asked_for_that) {
 }
 
 // 002-B32: a client that reconnects finds its place again.
-TEST_F(SessionRpc, a_kept_wait_is_found_again_by_its_request_id) {
+TEST_F(SessionRpc, a_kept_wait_is_reattached_by_its_request_id) {
   auto wish = hello();
   wish.set_keep_waits(true);
   const auto holder = lease();
@@ -286,7 +286,7 @@ TEST_F(SessionRpc, a_kept_wait_is_found_again_by_its_request_id) {
   EXPECT_TRUE(second.outcome().has_granted());
 }
 
-TEST_F(SessionRpc, an_expired_lease_is_told_without_asking) {
+TEST_F(SessionRpc, an_expired_lease_is_notified_without_a_request) {
   Session session(*locks_, hello());
   const auto owner = session.lease(5'000);
   ASSERT_TRUE(session.lock("a", owner, 1).has_granted());
@@ -296,7 +296,7 @@ TEST_F(SessionRpc, an_expired_lease_is_told_without_asking) {
   EXPECT_EQ(session.lost_lease(), owner);
 }
 
-TEST_F(SessionRpc, a_hold_taken_by_force_is_told_to_its_holder) {
+TEST_F(SessionRpc, the_holder_is_notified_of_a_forced_release) {
   Session session(*locks_, hello());
   const auto owner = session.lease();
   const auto held = session.lock("a", owner, 1);
@@ -312,7 +312,7 @@ TEST_F(SessionRpc, a_hold_taken_by_force_is_told_to_its_holder) {
   EXPECT_EQ(taken.fencing_token(), held.granted().fencing_token());
 }
 
-TEST_F(SessionRpc, what_one_revokes_oneself_is_no_loss) {
+TEST_F(SessionRpc, a_lease_revoked_by_its_client_is_not_notified_as_lost) {
   Session session(*locks_, hello());
   const auto owner = session.lease();
   ASSERT_TRUE(session.lock("a", owner, 1).has_granted());
@@ -328,7 +328,7 @@ TEST_F(SessionRpc, what_one_revokes_oneself_is_no_loss) {
   EXPECT_EQ(session.lost_lease(), other);
 }
 
-TEST_F(SessionRpc, a_stream_that_is_half_closed_gets_its_answers_and_an_end) {
+TEST_F(SessionRpc, a_half_closed_stream_receives_its_outcomes_and_ends) {
   Session session(*locks_, hello());
   auto grant = session.operation();
   grant.mutable_grant_lease()->set_ttl_ms(1000);
@@ -338,7 +338,7 @@ TEST_F(SessionRpc, a_stream_that_is_half_closed_gets_its_answers_and_an_end) {
   EXPECT_TRUE(session.outcome().has_lease_granted());
 }
 
-TEST_F(SessionRpc, a_session_begins_with_a_hello_and_has_only_one) {
+TEST_F(SessionRpc, a_session_starts_with_exactly_one_hello) {
   const auto call = context();
   const auto stream = locks_->Session(call.get());
   v1::SessionRequest request;
@@ -355,7 +355,7 @@ TEST_F(SessionRpc, a_session_begins_with_a_hello_and_has_only_one) {
   EXPECT_EQ(session.finish().error_code(), ::grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(SessionRpc, an_operation_that_says_nothing_or_something_wrong_is_refused_alone) {
+TEST_F(SessionRpc, an_invalid_operation_fails_alone) {
   Session session(*locks_, hello());
   session.send(session.operation());
   EXPECT_EQ(session.outcome().refused().code(), v1::CODE_INVALID_ARGUMENT);
@@ -369,7 +369,7 @@ TEST_F(SessionRpc, an_operation_that_says_nothing_or_something_wrong_is_refused_
 }
 
 // More in flight than allowed: the stream is not read meanwhile, and nothing is lost.
-TEST_F(SessionRpc, a_flood_of_operations_is_held_back_and_all_are_answered) {
+TEST_F(SessionRpc, a_flood_of_operations_is_throttled_and_all_are_answered) {
   Session session(*locks_, hello());
   const auto owner = session.lease();
   store_.pause();

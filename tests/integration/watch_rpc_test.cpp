@@ -79,7 +79,7 @@ class WatchRpc : public RpcTest {
 };
 
 // 002.027, 002.034, 002.035, 002.036, 002.084, 002.087, 002.095
-TEST_F(WatchRpc, an_exact_watch_hears_of_its_lock_only) {
+TEST_F(WatchRpc, an_exact_watch_delivers_events_of_its_lock_only) {
   const auto owner = lease();
   Watcher watcher(*locks_);
   auto wanted = watch("a");
@@ -108,7 +108,7 @@ TEST_F(WatchRpc, an_exact_watch_hears_of_its_lock_only) {
 }
 
 // 002.084, 002.101
-TEST_F(WatchRpc, a_prefix_watch_hears_of_all_names_below_and_the_empty_one_of_all) {
+TEST_F(WatchRpc, a_prefix_watch_delivers_all_names_with_the_prefix) {
   const auto owner = lease();
   Watcher below(*locks_);
   Watcher all(*locks_);
@@ -126,7 +126,7 @@ TEST_F(WatchRpc, a_prefix_watch_hears_of_all_names_below_and_the_empty_one_of_al
 }
 
 // 002.085, 002.086, 002.106, 002-B30: replay, then live, without gap or duplicate.
-TEST_F(WatchRpc, a_watch_from_a_revision_replays_and_goes_on) {
+TEST_F(WatchRpc, a_watch_from_a_revision_replays_and_continues) {
   const auto owner = lease();
   const auto first = lock("a", owner);
   ASSERT_TRUE(unlock(owner, first.fencing_token()).ok());
@@ -149,7 +149,7 @@ class LongWatchRpc : public RpcTest {
   LongWatchRpc() : RpcTest({}, {.events_max = 20'000}) {}
 };
 
-TEST_F(LongWatchRpc, a_replay_of_several_parts_has_no_gap_and_goes_on) {
+TEST_F(LongWatchRpc, a_replay_of_several_parts_has_no_gap_and_continues) {
   constexpr std::size_t cycles = 5000;
   const auto owner = lease();
   for (std::size_t i = 0; i < cycles; ++i) {
@@ -175,7 +175,7 @@ TEST_F(LongWatchRpc, a_replay_of_several_parts_has_no_gap_and_goes_on) {
 }
 
 // 002.090, 002.106, 002-B30: too old is answered, not ignored.
-TEST_F(WatchRpc, a_watch_from_a_forgotten_revision_is_told_where_to_resume) {
+TEST_F(WatchRpc, a_watch_from_a_compacted_revision_gets_the_resume_revision) {
   const auto owner = lease();
   lock_and_unlock("a", owner);
   v1::CompactRequest compact;
@@ -195,7 +195,7 @@ TEST_F(WatchRpc, a_watch_from_a_forgotten_revision_is_told_where_to_resume) {
 }
 
 // 002.088
-TEST_F(WatchRpc, a_filter_lets_only_its_types_through) {
+TEST_F(WatchRpc, a_type_filter_delivers_only_its_types) {
   const auto owner = lease();
   Watcher watcher(*locks_);
   auto wanted = watch("a");
@@ -229,7 +229,7 @@ TEST_F(WatchRpc, joining_and_leaving_the_queue_are_events) {
 }
 
 // 002.073, 002.095
-TEST_F(WatchRpc, expiry_is_told_as_a_deletion_by_its_cause) {
+TEST_F(WatchRpc, an_expiry_is_a_deletion_with_its_cause) {
   const auto owner = lease(5'000);
   ASSERT_TRUE(lock("a", owner).acquired());
   Watcher watcher(*locks_);
@@ -243,7 +243,7 @@ TEST_F(WatchRpc, expiry_is_told_as_a_deletion_by_its_cause) {
 }
 
 // 002.089
-TEST_F(WatchRpc, a_cancelled_watch_is_silent_and_its_neighbour_is_not) {
+TEST_F(WatchRpc, a_cancelled_watch_ends_and_other_watches_continue) {
   const auto owner = lease();
   Watcher watcher(*locks_);
   const auto first = watcher.create(watch("a")).watch_id();
@@ -262,7 +262,7 @@ TEST_F(WatchRpc, a_cancelled_watch_is_silent_and_its_neighbour_is_not) {
       becomes_true([&](const server::View&) { return server_.context().watches.watches() == 1; }));
 }
 
-TEST_F(WatchRpc, wrong_wishes_are_rejected_by_name_and_the_stream_goes_on) {
+TEST_F(WatchRpc, an_invalid_watch_is_rejected_and_the_stream_continues) {
   Watcher watcher(*locks_);
   auto unknown = watch("a");
   unknown.add_only(static_cast<v1::EventType>(99));
@@ -279,7 +279,7 @@ TEST_F(WatchRpc, wrong_wishes_are_rejected_by_name_and_the_stream_goes_on) {
 }
 
 // No majority confirmed in time that this member leads: only what was asked just now suffers.
-TEST_F(WatchRpc, a_watch_that_cannot_begin_is_told_where_to_resume_and_its_neighbour_goes_on) {
+TEST_F(WatchRpc, a_watch_that_cannot_start_gets_the_resume_revision_and_others_continue) {
   const auto owner = lease();
   Watcher watcher(*locks_);
   auto wanted = watch("a");
@@ -316,7 +316,7 @@ TEST_F(WatchRpc, a_cancellation_needs_no_majority) {
   EXPECT_EQ(answer.watch_id(), 1U);
 }
 
-TEST_F(WatchRpc, a_stream_has_only_so_many_watches) {
+TEST_F(WatchRpc, the_watches_of_a_stream_are_limited) {
   Watcher watcher(*locks_);
   for (std::size_t n = 0; n < server::RpcLimits{}.watches_per_stream_max; ++n) {
     ASSERT_TRUE(watcher.create(watch("a")).created());
@@ -328,7 +328,7 @@ TEST_F(WatchRpc, a_stream_has_only_so_many_watches) {
   EXPECT_NE(one_too_many.detail().find("watches_per_stream_max"), std::string::npos);
 }
 
-TEST_F(WatchRpc, the_watches_of_a_client_that_vanishes_are_removed) {
+TEST_F(WatchRpc, the_watches_of_a_disconnected_client_are_removed) {
   {
     Watcher watcher(*locks_);
     ASSERT_TRUE(watcher.create(watch("a")).created());
@@ -380,7 +380,7 @@ class SlowWatchRpc : public RpcTest {
   std::uint64_t last_request_ = 0;
 };
 
-TEST_F(SlowWatchRpc, a_watcher_that_does_not_read_is_cut_and_can_resume) {
+TEST_F(SlowWatchRpc, a_slow_watcher_is_cancelled_and_can_resume) {
   const auto owner = lease();
   const auto stub = reader_of_little();
   Watcher slow(*stub);

@@ -152,7 +152,7 @@ std::size_t RedisCluster::shard_of(const std::string& key) {
       return shard;
     }
   }
-  throw std::runtime_error("nobody has " + key);
+  throw std::runtime_error("no shard has " + key);
 }
 
 RedisServer& RedisCluster::primary_of(const std::string& key) {

@@ -23,7 +23,7 @@ std::string complaint(const std::string& text) {
 
 const std::string some_digest = print(digest_of("secret"));
 
-TEST(Token, a_new_one_is_256_random_bits_and_only_its_digest_is_kept) {
+TEST(Token, a_new_token_is_256_random_bits_and_only_its_digest_is_stored) {
   const auto token = make_token();
   const auto other = make_token();
 
@@ -34,7 +34,7 @@ TEST(Token, a_new_one_is_256_random_bits_and_only_its_digest_is_kept) {
   EXPECT_EQ(print(digest_of(token)).find(token.substr(7)), std::string::npos);
 }
 
-TEST(Token, its_digest_is_sha_256) {
+TEST(Token, the_digest_is_sha_256) {
   EXPECT_EQ(print(digest_of("abc")),
             "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_FALSE(digest_from("sha256:ba78"));
@@ -42,7 +42,7 @@ TEST(Token, its_digest_is_sha_256) {
   EXPECT_FALSE(digest_from("sha256:" + std::string(64, 'g')));
 }
 
-TEST(Token, is_found_behind_bearer_in_whatever_case) {
+TEST(Token, the_bearer_scheme_is_case_insensitive) {
   EXPECT_EQ(bearer_token("Bearer abc"), "abc");
   EXPECT_EQ(bearer_token("bearer  abc"), "abc");
   EXPECT_FALSE(bearer_token("Basic abc"));
@@ -50,7 +50,7 @@ TEST(Token, is_found_behind_bearer_in_whatever_case) {
   EXPECT_FALSE(bearer_token(""));
 }
 
-TEST(Policy, a_file_says_who_may_what) {
+TEST(Policy, a_file_defines_users_credentials_and_rights) {
   const auto book = read(
       "[users.alice]\n"
       "tokens = [\"" +
@@ -77,7 +77,7 @@ TEST(Policy, a_file_says_who_may_what) {
   EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{}), nullptr);
 }
 
-TEST(Policy, all_mistakes_are_told_with_their_places) {
+TEST(Policy, all_errors_are_reported_with_their_positions) {
   const auto text = complaint(
       "[users.alice]\n"
       "tokens = [\"sha256:12\"]\n"
@@ -94,7 +94,7 @@ TEST(Policy, all_mistakes_are_told_with_their_places) {
 }
 
 // Somebody who puts the token itself into the file must not find it in the log.
-TEST(Policy, a_complaint_does_not_repeat_a_token) {
+TEST(Policy, an_error_does_not_repeat_a_token) {
   const auto token = make_token();
 
   const auto text = complaint("[users.alice]\ntokens = [\"" + token + "\"]\n");
@@ -103,7 +103,7 @@ TEST(Policy, a_complaint_does_not_repeat_a_token) {
   EXPECT_EQ(text.find(token), std::string::npos);
 }
 
-TEST(Policy, what_makes_no_sense_is_refused) {
+TEST(Policy, an_invalid_file_is_refused) {
   EXPECT_NE(complaint(""), "");
   EXPECT_NE(complaint("not toml"), "");
   EXPECT_NE(complaint("[users.alice]\nrights = { \"\" = \"read\" }\n"), "");
@@ -119,7 +119,7 @@ Policy one(const std::string& name, std::vector<Rule> rules) {
       {{.name = name, .tokens = {digest_of("secret")}, .rules = std::move(rules)}});
 }
 
-TEST(Authorizer, a_guest_is_who_its_token_says) {
+TEST(Authorizer, a_token_identifies_the_principal) {
   Authorizer authorizer(one("alice", {{"a/", Level::lock}}));
 
   const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer secret"), "10.0.0.1:5");
@@ -131,7 +131,7 @@ TEST(Authorizer, a_guest_is_who_its_token_says) {
   EXPECT_EQ(alice->authorize(Permission::read_global)->kind, AccessDenied::Kind::forbidden);
 }
 
-TEST(Authorizer, who_shows_nothing_or_something_wrong_is_told_what_to_do) {
+TEST(Authorizer, missing_or_wrong_credentials_are_reported_with_a_remedy) {
   Authorizer authorizer(one("alice", {{"", Level::admin}}));
 
   for (const auto* field : {"", "Bearer wrong", "Basic c2VjcmV0", "secret2"}) {
@@ -145,7 +145,7 @@ TEST(Authorizer, who_shows_nothing_or_something_wrong_is_told_what_to_do) {
   }
 }
 
-TEST(Authorizer, new_rules_count_for_guests_that_are_already_in) {
+TEST(Authorizer, a_new_policy_applies_to_existing_principals) {
   Authorizer authorizer(one("alice", {{"a/", Level::lock}}));
   const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer secret"), "");
   ASSERT_FALSE(alice->authorize(Verb::lock, "a/x"));
@@ -183,7 +183,7 @@ TEST(Authorizer, a_broken_file_keeps_the_old_rights) {
   EXPECT_FALSE(alice->authorize(Verb::lock, "b/x"));
 }
 
-TEST(Authorizer, a_file_that_is_wrong_opens_no_gate) {
+TEST(Authorizer, an_invalid_file_fails_to_open) {
   const test::TemporaryFolder folder;
 
   const auto authorizer = Authorizer::open(folder.path() / "nothing.toml");
@@ -206,7 +206,7 @@ TEST(Authorizer, every_denial_is_counted_by_its_verb) {
   EXPECT_EQ(counted, (std::vector<std::string>{"lock", "lock", "lease", "identify"}));
 }
 
-TEST(Authorizer, leases_of_others_are_foreign_but_to_an_admin) {
+TEST(Authorizer, leases_of_other_users_are_foreign_except_to_an_admin) {
   Authorizer authorizer(*Policy::make(
       {{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"", Level::lock}}},
        {.name = "ops", .tokens = {digest_of("o")}, .rules = {{"", Level::admin}}}}));
@@ -219,7 +219,7 @@ TEST(Authorizer, leases_of_others_are_foreign_but_to_an_admin) {
   EXPECT_FALSE(ops->is_foreign("bob/host", 1));
 }
 
-TEST(Authorizer, leases_are_listed_to_their_user_and_to_who_may_read_everything) {
+TEST(Authorizer, leases_are_visible_to_their_user_and_to_global_readers) {
   core::LeaseTable table;
   for (std::uint64_t id = 1; id <= 6; ++id) {
     table.add({.id = core::LeaseId{id},
@@ -262,7 +262,7 @@ TEST(LoginSessions, a_cookie_stands_for_a_token_until_it_ends) {
   EXPECT_FALSE(sessions.find(secret, now));
 }
 
-TEST(LoginSessions, are_no_more_than_a_number_and_the_oldest_gives_way) {
+TEST(LoginSessions, sessions_are_limited_and_the_oldest_is_evicted) {
   LoginSessions sessions;
   auto now = LoginSessions::Clock::time_point{} + 1000h;
   const auto first = sessions.begin(digest_of("a"), now);

@@ -62,14 +62,14 @@ TEST(Rights, a_prefix_is_bytes_and_no_path) {
   EXPECT_FALSE(rights.may(Verb::lock, "ap"));
 }
 
-TEST(Rights, the_first_of_two_rules_for_one_prefix_counts) {
+TEST(Rights, the_first_of_two_rules_for_one_prefix_applies) {
   const auto rights = of({{"a", Level::read}, {"a", Level::admin}});
 
   EXPECT_EQ(rights.rules().size(), 1U);
   EXPECT_FALSE(rights.may(Verb::lock, "a"));
 }
 
-TEST(Rights, somewhere_and_everywhere_look_below_a_prefix) {
+TEST(Rights, may_any_and_may_all_consider_rules_below_the_prefix) {
   const auto rights = of({{"app/", Level::read}, {"app/a/", Level::none}, {"b/c/", Level::read}});
 
   EXPECT_TRUE(rights.may_any(Verb::read, "app/"));
@@ -152,7 +152,7 @@ RC_GTEST_PROP(Rights, a_walk_that_skips_sees_every_name_that_may_be_read,
   RC_ASSERT(seen == wanted);
 }
 
-TEST(Access, nobody_may_do_nothing_and_without_users_everybody_may_do_everything) {
+TEST(Access, an_unauthenticated_client_has_no_rights_and_without_users_all_are_granted) {
   const Access nobody(std::make_shared<const Policy>(), nullptr);
 
   EXPECT_FALSE(nobody.is_authenticated());
@@ -160,7 +160,7 @@ TEST(Access, nobody_may_do_nothing_and_without_users_everybody_may_do_everything
   EXPECT_TRUE(Access::unrestricted().may_globally(Verb::admin));
 }
 
-TEST(Access, a_denial_says_who_what_and_by_which_prefix) {
+TEST(Access, a_denial_names_the_user_the_action_and_the_rule) {
   auto rules = std::make_shared<const Policy>(*Policy::make(
       {{.name = "alice", .tokens = {digest_of("t")}, .rules = {{"a/", Level::read}}}}));
   const Access alice(rules, rules->find_by_token(digest_of("t")));
@@ -172,7 +172,7 @@ TEST(Access, a_denial_says_who_what_and_by_which_prefix) {
   EXPECT_EQ(alice.denial(Verb::read, "b").code, Errc::permission_denied);
 }
 
-TEST(Access, a_lease_is_of_the_user_whose_name_its_client_begins_with) {
+TEST(Access, the_client_prefix_of_a_lease_identifies_its_user) {
   const User alice{.name = "alice"};
 
   EXPECT_TRUE(is_owned_by(alice, qualified_client(alice, "host 1")));
@@ -184,7 +184,7 @@ TEST(Access, a_lease_is_of_the_user_whose_name_its_client_begins_with) {
 
 using namespace std::chrono_literals;
 
-TEST(DenialLogLimiter, each_who_and_what_is_told_once_in_a_minute) {
+TEST(DenialLogLimiter, each_principal_and_action_is_logged_once_per_minute) {
   DenialLogLimiter limiter;
   const auto begin = DenialLogLimiter::Clock::time_point{} + 1h;
 
@@ -197,7 +197,7 @@ TEST(DenialLogLimiter, each_who_and_what_is_told_once_in_a_minute) {
 }
 
 // HTTP gives no port: of "::1" there was ":" in the log, and neighbours were taken for one.
-TEST(DenialLogLimiter, strangers_are_counted_by_their_machine) {
+TEST(DenialLogLimiter, unauthenticated_clients_are_counted_by_host) {
   EXPECT_EQ(host_of("127.0.0.1:5000"), "127.0.0.1");
   EXPECT_EQ(host_of("127.0.0.1"), "127.0.0.1");
   EXPECT_EQ(host_of("[fe80::1]:5000"), "[fe80::1]");
@@ -208,7 +208,7 @@ TEST(DenialLogLimiter, strangers_are_counted_by_their_machine) {
 }
 
 // Somebody with many names must neither fill the memory nor the log.
-TEST(DenialLogLimiter, a_flood_of_strangers_is_taken_together) {
+TEST(DenialLogLimiter, a_flood_of_unauthenticated_clients_shares_one_entry) {
   DenialLogLimiter limiter;
   const auto now = DenialLogLimiter::Clock::time_point{} + 1h;
 

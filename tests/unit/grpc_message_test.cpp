@@ -34,7 +34,7 @@ std::string text_in(std::string_view bytes) {
   return message.value();
 }
 
-TEST(H2Message, is_found_however_it_is_cut_into_pieces) {
+TEST(GrpcMessage, a_message_is_read_from_any_fragmentation) {
   const std::string stream = framed("a") + framed("") + framed(std::string(300, 'b'));
   for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
     MessageReader reader(1000);
@@ -50,7 +50,7 @@ TEST(H2Message, is_found_however_it_is_cut_into_pieces) {
   }
 }
 
-TEST(H2Message, that_is_too_large_is_known_from_its_first_bytes) {
+TEST(GrpcMessage, a_too_large_message_is_detected_from_its_prefix) {
   MessageReader reader(100);
   reader.add(bytes_of(framed(std::string(99, 'x')).substr(0, 5)));
 
@@ -58,7 +58,7 @@ TEST(H2Message, that_is_too_large_is_known_from_its_first_bytes) {
   EXPECT_EQ(reader.error(), MessageReader::Error::too_large);
 }
 
-TEST(H2Message, of_exactly_the_limit_is_read) {
+TEST(GrpcMessage, a_message_of_exactly_the_limit_is_read) {
   const auto message = framed(std::string(98, 'x'));
   MessageReader reader(message.size() - 5);
   reader.add(bytes_of(message));
@@ -67,7 +67,7 @@ TEST(H2Message, of_exactly_the_limit_is_read) {
   EXPECT_EQ(reader.error(), MessageReader::Error::none);
 }
 
-TEST(H2Message, that_is_compressed_is_not_mistaken_for_a_message) {
+TEST(GrpcMessage, a_compressed_message_is_rejected) {
   auto message = framed("a");
   message[0] = 1;
   MessageReader reader(100);
@@ -77,7 +77,7 @@ TEST(H2Message, that_is_compressed_is_not_mistaken_for_a_message) {
   EXPECT_EQ(reader.error(), MessageReader::Error::compressed);
 }
 
-TEST(H2Message, keeps_nothing_after_a_fault) {
+TEST(GrpcMessage, a_reader_keeps_nothing_after_an_error) {
   MessageReader reader(1);
   reader.add(bytes_of(framed("abc")));
   EXPECT_FALSE(reader.next());
@@ -88,13 +88,13 @@ TEST(H2Message, keeps_nothing_after_a_fault) {
   EXPECT_EQ(reader.waiting(), before);
 }
 
-TEST(H2Status, messages_travel_as_printable_ascii) {
+TEST(GrpcStatus, messages_travel_as_printable_ascii) {
   EXPECT_EQ(grpc::percent_encoded("plain text, 100"), "plain text, 100");
   EXPECT_EQ(grpc::percent_encoded("50 %\r\ngrpc-status: 0"), "50 %25%0D%0Agrpc-status: 0");
   EXPECT_EQ(grpc::percent_encoded("\xC3\xA4\x7F"), "%C3%A4%7F");
 }
 
-TEST(H2Status, every_code_has_the_name_of_the_protocol) {
+TEST(GrpcStatus, every_code_has_the_name_of_the_protocol) {
   EXPECT_STREQ(grpc::name_of(grpc::StatusCode::ok), "OK");
   EXPECT_STREQ(grpc::name_of(grpc::StatusCode::loss), "DATA_LOSS");
   EXPECT_STREQ(grpc::name_of(grpc::StatusCode::unauthenticated), "UNAUTHENTICATED");

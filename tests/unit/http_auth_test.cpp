@@ -113,7 +113,7 @@ std::map<std::string, Row> page_rows() {
 }
 
 // A new page without a rule of who may see it.
-TEST_F(HttpAuth, every_page_is_for_whom_the_matrix_says) {
+TEST_F(HttpAuth, every_route_requires_the_permission_in_the_matrix) {
   const auto rows = page_rows();
   std::set<std::string> seen;
   for (const auto& route : Router::routes()) {
@@ -143,7 +143,7 @@ TEST_F(HttpAuth, every_page_is_for_whom_the_matrix_says) {
 }
 
 /// The text of a field of a flat object.
-TEST_F(HttpAuth, locks_are_taken_where_one_may_and_leases_of_others_are_not_known) {
+TEST_F(HttpAuth, locks_require_the_right_and_leases_of_other_users_are_unknown) {
   const auto ask = [&](const std::string& target, const std::string& token,
                        const std::string& body = "") {
     return http_post(service.port, target, body, bearing(token) + intent);
@@ -183,7 +183,7 @@ TEST_F(HttpAuth, a_lease_records_the_authenticated_user) {
   });
 }
 
-TEST_F(HttpAuth, who_may_lock_no_more_gives_back_what_it_has) {
+TEST_F(HttpAuth, a_user_without_the_lock_right_can_still_release) {
   const auto ask = [&](const std::string& target, const std::string& body = "") {
     return http_post(service.port, target, body, bearing("k") + intent);
   };
@@ -197,7 +197,7 @@ TEST_F(HttpAuth, who_may_lock_no_more_gives_back_what_it_has) {
   EXPECT_EQ(status_of(ask("/v1/locks/a/1:release", key)), 200);
 }
 
-TEST_F(HttpAuth, a_token_is_judged_for_those_who_may_read_its_lock) {
+TEST_F(HttpAuth, a_token_check_requires_the_read_right) {
   const auto ask = [&](const std::string& name) {
     return http_post(service.port, "/v1/tokens:check", R"({"name":")" + name + R"(","token":1})",
                      bearing("r") + intent);
@@ -207,7 +207,7 @@ TEST_F(HttpAuth, a_token_is_judged_for_those_who_may_read_its_lock) {
   EXPECT_EQ(status_of(ask("b/1")), 403);
 }
 
-TEST_F(HttpAuth, who_is_nobody_is_told_what_to_do) {
+TEST_F(HttpAuth, an_unauthenticated_client_is_told_how_to_authenticate) {
   const auto answer = get("/v1/locks", "");
 
   EXPECT_EQ(status_of(answer), 401);
@@ -216,7 +216,7 @@ TEST_F(HttpAuth, who_is_nobody_is_told_what_to_do) {
   EXPECT_EQ(status_of(get("/v1/locks", "wrong")), 401);
 }
 
-TEST_F(HttpAuth, lists_pages_and_the_graph_show_what_may_be_read) {
+TEST_F(HttpAuth, lists_and_the_graph_contain_only_readable_locks) {
   hold(1, "a/1");
   hold(2, "b/1");
   service.grant_lease(3);
@@ -239,7 +239,7 @@ TEST_F(HttpAuth, lists_pages_and_the_graph_show_what_may_be_read) {
   EXPECT_EQ(status_of(get("/v1/leases/2", "o")), 200);
 }
 
-TEST_F(HttpAuth, events_tell_what_may_be_read) {
+TEST_F(HttpAuth, event_streams_contain_only_readable_events) {
   HttpClient client(service.port);
   client.send("GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:1\r\nAuthorization: Bearer r\r\n\r\n");
   (void)client.read_until("event: ready");
@@ -252,7 +252,7 @@ TEST_F(HttpAuth, events_tell_what_may_be_read) {
   EXPECT_HAS_NOT(told, "b/1");
 }
 
-TEST_F(HttpAuth, metrics_may_be_open) {
+TEST_F(HttpAuth, metrics_can_be_configured_without_authentication) {
   auto options = behind(authorizer);
   options.open_metrics = true;
   const HttpService open(options);
@@ -261,7 +261,7 @@ TEST_F(HttpAuth, metrics_may_be_open) {
   EXPECT_EQ(status_of(open.get("/v1/history")), 401);
 }
 
-TEST_F(HttpAuth, a_login_is_a_cookie_that_no_script_and_no_other_page_can_use) {
+TEST_F(HttpAuth, the_login_cookie_is_http_only_and_same_site) {
   const auto answer = post("/v1/login", bearing("k") + intent);
 
   EXPECT_EQ(status_of(answer), 200);
@@ -274,14 +274,14 @@ TEST_F(HttpAuth, a_login_is_a_cookie_that_no_script_and_no_other_page_can_use) {
 }
 
 // Behind a proxy with TLS the page says so by its origin.
-TEST_F(HttpAuth, a_login_of_a_page_with_tls_is_for_tls_alone) {
+TEST_F(HttpAuth, the_login_cookie_of_a_tls_page_is_secure) {
   const auto answer = post("/v1/login", bearing("k") + intent + "Origin: https://127.0.0.1:1\r\n");
 
   EXPECT_EQ(status_of(answer), 200);
   EXPECT_HAS(answer, "; Secure");
 }
 
-TEST_F(HttpAuth, pages_of_other_origins_neither_log_in_nor_out) {
+TEST_F(HttpAuth, pages_of_other_origins_can_neither_log_in_nor_log_out) {
   EXPECT_EQ(status_of(post("/v1/login", bearing("k"))), 403);
   EXPECT_EQ(status_of(post("/v1/login", bearing("k") + intent + "Origin: http://evil\r\n")), 403);
   const auto cookie = cookie_of("k");
@@ -290,7 +290,7 @@ TEST_F(HttpAuth, pages_of_other_origins_neither_log_in_nor_out) {
   EXPECT_EQ(status_of(service.get("/v1/status", cookie)), 200);
 }
 
-TEST_F(HttpAuth, a_wrong_token_logs_nobody_in) {
+TEST_F(HttpAuth, a_wrong_token_does_not_log_in) {
   const auto answer = post("/v1/login", bearing("wrong") + intent);
 
   EXPECT_EQ(status_of(answer), 401);
@@ -317,7 +317,7 @@ TEST_F(HttpAuth, a_login_while_the_users_are_reloaded_is_answered) {
   EXPECT_EQ(answered, 300);
 }
 
-TEST_F(HttpAuth, a_cookie_counts_until_logout_and_until_the_user_is_gone) {
+TEST_F(HttpAuth, a_cookie_is_valid_until_logout_or_removal_of_the_user) {
   const auto cookie = cookie_of("o");
   EXPECT_EQ(status_of(service.get("/v1/locks", cookie)), 200);
   EXPECT_EQ(status_of(service.get("/v1/locks", "Cookie: tenure_session=tenure_12\r\n")), 401);
@@ -331,7 +331,7 @@ TEST_F(HttpAuth, a_cookie_counts_until_logout_and_until_the_user_is_gone) {
   EXPECT_EQ(status_of(service.get("/v1/locks", other)), 401);
 }
 
-TEST_F(HttpAuth, locks_are_taken_away_by_admins_of_their_names_alone) {
+TEST_F(HttpAuth, a_forced_release_requires_the_admin_right_on_the_name) {
   hold(1, "a/1");
   hold(2, "b/1");
   const auto cookie = cookie_of("k");
@@ -342,7 +342,7 @@ TEST_F(HttpAuth, locks_are_taken_away_by_admins_of_their_names_alone) {
   EXPECT_EQ(status_of(post("/v1/locks/b/1:force-release", bearing("ad") + intent)), 200);
 }
 
-TEST_F(HttpAuth, rights_say_who_one_is_and_that_one_may_log_in) {
+TEST_F(HttpAuth, rights_return_the_user_and_whether_a_login_is_possible) {
   EXPECT_HAS(body_of(get("/v1/rights", "")), "\"has_users\":true,\"user\":\"\"");
   const auto rights = body_of(service.get("/v1/rights", cookie_of("k")));
   EXPECT_HAS(rights, "\"may_force\":true");

@@ -87,7 +87,7 @@ TEST(HttpDashboard, the_graph_has_the_locks_that_are_waited_for_and_no_others) {
   EXPECT_EQ(graph.find("\"held\""), graph.npos) << graph;
 }
 
-TEST(HttpDashboard, a_graph_that_nobody_could_draw_is_cut_and_says_so) {
+TEST(HttpDashboard, a_graph_that_is_too_large_is_truncated_and_marked) {
   HttpService service;
   service.grant_lease(7);
   service.grant_lease(8);
@@ -102,7 +102,7 @@ TEST(HttpDashboard, a_graph_that_nobody_could_draw_is_cut_and_says_so) {
 }
 
 // 004.084 has the same inside a process.
-TEST(HttpDashboard, a_deadlock_is_remembered_with_everybody_in_it) {
+TEST(HttpDashboard, the_deadlock_log_keeps_every_step_of_the_cycle) {
   HttpService service;
   service.grant_lease(7);
   service.grant_lease(8);
@@ -118,7 +118,7 @@ TEST(HttpDashboard, a_deadlock_is_remembered_with_everybody_in_it) {
   EXPECT_HAS(page, R"("owner":"owner 8","name":"a","kind":"lock"},{"lease":"7")");
 }
 
-TEST(HttpDashboard, only_the_latest_hundred_deadlocks_are_remembered) {
+TEST(HttpDashboard, the_deadlock_log_keeps_the_latest_hundred) {
   HttpService service;
   service.grant_lease(7);
   service.grant_lease(8);
@@ -139,7 +139,7 @@ TEST(HttpDashboard, only_the_latest_hundred_deadlocks_are_remembered) {
 }
 
 // A busy server forgets while one asks where to begin.
-TEST(HttpDashboard, events_are_told_from_the_oldest_that_is_remembered) {
+TEST(HttpDashboard, a_watch_can_start_from_the_oldest_retained_event) {
   HttpService service({}, {.limits = {.events_max = 2}});
   service.grant_lease(7);
   for (const auto* name : {"a", "b", "c"}) {
@@ -157,7 +157,7 @@ TEST(HttpDashboard, events_are_told_from_the_oldest_that_is_remembered) {
 
 // Taking away -------------------------------------------------------------------------------------
 
-TEST(HttpForce, takes_a_lock_from_the_holder_with_this_token) {
+TEST(HttpForce, a_forced_release_ends_the_hold_with_this_token) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("db/a:b")});
@@ -187,7 +187,7 @@ TEST(HttpForce, the_event_names_the_operator_and_the_reason) {
   EXPECT_HAS(all, R"("operator":"127.0.0.1","reason":"host is gone")");
 }
 
-TEST(HttpForce, a_reason_that_is_no_plain_text_is_refused_and_nothing_is_released) {
+TEST(HttpForce, an_invalid_reason_is_refused_and_nothing_is_released) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -201,7 +201,7 @@ TEST(HttpForce, a_reason_that_is_no_plain_text_is_refused_and_nothing_is_release
 }
 
 // Somebody else's page makes the browser of an operator send it.
-TEST(HttpForce, what_another_page_sends_is_refused) {
+TEST(HttpForce, a_cross_site_request_is_refused) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -224,7 +224,7 @@ TEST(HttpForce, what_another_page_sends_is_refused) {
             200);
 }
 
-TEST(HttpForce, it_is_refused_when_it_is_off_and_through_a_proxy_that_names_itself) {
+TEST(HttpForce, a_forced_release_is_refused_when_off_and_through_a_proxy) {
   HttpService off({.rights = {.force = HttpForce::off}});
   EXPECT_EQ(status_of(post_trusted(off, "/v1/locks/a:force-release")), 403);
   EXPECT_HAS(off.get("/v1/rights"), R"({"may_force":false,"force_reason":"listen.http_force is off",)");
@@ -238,7 +238,7 @@ TEST(HttpForce, it_is_refused_when_it_is_off_and_through_a_proxy_that_names_itse
   EXPECT_HAS(on.get("/v1/rights", bearing(http_secret)), R"("may_force":true)");
 }
 
-TEST(HttpForce, it_needs_this_machine_and_the_secret) {
+TEST(HttpForce, a_forced_release_requires_loopback_and_the_secret) {
   const ClientInfo elsewhere{.address = "10.0.0.7", .has_secret = true};
   const ClientInfo here{.address = "127.0.0.1", .is_local = true};
   const ClientInfo trusted{.address = "127.0.0.1", .is_local = true, .has_secret = true};
@@ -304,7 +304,7 @@ TEST(HttpForce, the_secret_is_exchanged_for_a_login) {
   EXPECT_HAS(service.get("/v1/rights", cookie), R"("may_force":false)");
 }
 
-TEST(HttpForce, a_follower_says_that_it_cannot) {
+TEST(HttpForce, a_follower_rejects_the_request) {
   HttpService service;
   service.store.follow(2, "10.0.0.2:7420");
 
@@ -325,13 +325,13 @@ TEST(HttpHistory, a_quantile_lies_on_a_line_within_its_bucket) {
   EXPECT_FALSE(quantile_between({}, {}, 0.5));
 }
 
-TEST(HttpHistory, what_is_beyond_the_largest_bucket_is_its_bound) {
+TEST(HttpHistory, a_quantile_beyond_the_largest_bucket_is_its_bound) {
   const Totals::Buckets after{{0.1, 0}, {1, 0}, {0, 4}};
 
   EXPECT_DOUBLE_EQ(*quantile_between({}, after, 0.99), 1);
 }
 
-TEST(HttpHistory, rates_are_per_second_and_only_the_new_ones_are_sent) {
+TEST(HttpHistory, rates_are_per_second_and_only_new_samples_are_returned) {
   server::http::History history;
   const std::chrono::steady_clock::time_point start{};
   history.add({.granted = 10}, {.locks = 1}, start);
@@ -346,7 +346,7 @@ TEST(HttpHistory, rates_are_per_second_and_only_the_new_ones_are_sent) {
   EXPECT_HAS(history.write(2), R"("granted":[],)");
 }
 
-TEST(HttpHistory, keeps_ten_minutes) {
+TEST(HttpHistory, the_history_keeps_ten_minutes) {
   server::http::History history;
   const std::chrono::steady_clock::time_point start{};
   for (int i = 0; i <= 400; ++i) {

@@ -44,7 +44,7 @@ class Reader {
 using Types = std::vector<std::string>;
 
 // 002.087, 002.095, 002-B20
-TEST(HttpEvents, a_reader_hears_what_happens_to_its_prefix) {
+TEST(HttpEvents, a_reader_receives_the_events_of_its_prefix) {
   HttpService service;
   service.grant_lease(7);
   service.grant_lease(8);
@@ -71,7 +71,7 @@ TEST(HttpEvents, a_reader_hears_what_happens_to_its_prefix) {
 }
 
 // 002.086, 002.106, 002-B30: no gap and no double between what was and what comes.
-TEST(HttpEvents, a_reader_that_comes_back_goes_on_where_it_was) {
+TEST(HttpEvents, a_reconnected_reader_resumes_where_it_stopped) {
   HttpService service;
   service.grant_lease(7);
   for (const auto* name : {"a", "b", "c"}) {
@@ -111,7 +111,7 @@ TEST(HttpEvents, a_long_history_is_replayed_without_a_gap) {
 }
 
 // 002.035, 002.090, 002.106: too old is told, not ignored.
-TEST(HttpEvents, who_asks_for_what_is_forgotten_is_told_so) {
+TEST(HttpEvents, a_reader_of_compacted_events_gets_a_compact_event) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -125,7 +125,7 @@ TEST(HttpEvents, who_asks_for_what_is_forgotten_is_told_so) {
 }
 
 // A follower that is far behind is given the state and not what happened.
-TEST(HttpEvents, a_snapshot_in_place_of_events_ends_the_stream_with_where_to_go_on) {
+TEST(HttpEvents, an_installed_snapshot_ends_the_stream_with_a_resume_revision) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -151,7 +151,7 @@ TEST(HttpEvents, a_snapshot_in_place_of_events_ends_the_stream_with_where_to_go_
 
 // A follower that was removed or cut off would be silent for ever, and look like one where nothing
 // happens.
-TEST(HttpEvents, without_a_leader_the_stream_ends_and_says_why_and_where_to_go_on) {
+TEST(HttpEvents, a_stream_without_a_leader_ends_with_reason_and_resume_revision) {
   HttpService service({.leader_grace = 10ms});
   service.grant_lease(7);
   Reader reader(service, "");
@@ -171,7 +171,7 @@ TEST(HttpEvents, without_a_leader_the_stream_ends_and_says_why_and_where_to_go_o
   EXPECT_NE(future.find("\"resume_revision\":\"9\""), std::string::npos) << future;
 }
 
-TEST(HttpEvents, a_member_that_never_knew_a_leader_says_so) {
+TEST(HttpEvents, a_member_that_never_had_a_leader_ends_the_stream) {
   HttpService service({.leader_grace = 10ms}, {.leads = false});
 
   EXPECT_EQ(types_in(Reader(service, "").to_the_end()), (Types{"ready", "no_leader"}));
@@ -209,7 +209,7 @@ TEST(HttpEvents, only_the_last_event_of_a_revision_carries_its_id) {
 }
 
 // 002-B30: bounded buffer; a slow watcher is cut with a revision to resume from.
-TEST(HttpEvents, a_slow_reader_is_cut_and_told_where_to_go_on) {
+TEST(HttpEvents, a_slow_reader_is_cancelled_with_a_resume_revision) {
   HttpService service({.buffer_events_max = 16}, {.limits = {.events_max = 100'000}});
   service.grant_lease(7);
   Reader reader(service, "", "", 4096);
@@ -238,7 +238,7 @@ TEST(HttpEvents, a_slow_reader_is_cut_and_told_where_to_go_on) {
   EXPECT_LT(sent, static_cast<std::size_t>(count));
 }
 
-TEST(HttpEvents, a_reader_that_leaves_is_forgotten) {
+TEST(HttpEvents, a_disconnected_reader_is_removed) {
   HttpService service;
   const auto watchers = [&](std::string_view number) {
     return service.get("/metrics").find("\ntenure_watchers " + std::string(number) + "\n") !=
@@ -252,7 +252,7 @@ TEST(HttpEvents, a_reader_that_leaves_is_forgotten) {
   EXPECT_TRUE(eventually([&] { return watchers("0"); }));
 }
 
-TEST(HttpEvents, a_silent_stream_shows_that_it_lives) {
+TEST(HttpEvents, an_idle_stream_sends_keep_alive_comments) {
   HttpService service({.heartbeat = 10ms});
   Reader reader(service, "");
 

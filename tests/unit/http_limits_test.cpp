@@ -42,7 +42,7 @@ TEST(HttpLimits, requests_sent_at_once_are_answered_in_order) {
   EXPECT_LT(answers.find("member_id"), answers.find("\r\n\r\nok\n")) << answers;
 }
 
-TEST(HttpLimits, other_methods_are_refused_with_what_is_allowed) {
+TEST(HttpLimits, other_methods_are_refused_with_the_allowed_ones) {
   HttpService service;
   for (const auto* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
     HttpClient client(service.port);
@@ -66,7 +66,7 @@ TEST(HttpLimits, head_has_the_length_and_not_the_body) {
   EXPECT_EQ(body_of(answer), "");
 }
 
-TEST(HttpLimits, every_answer_forbids_what_no_answer_needs) {
+TEST(HttpLimits, every_response_has_the_security_headers) {
   HttpService service;
   for (const auto* target : {"/", "/metrics", "/v1/locks", "/nowhere"}) {
     const auto answer = service.get(target);
@@ -108,7 +108,7 @@ TEST(HttpLimits, too_long_a_header_and_too_long_a_body_are_refused) {
   EXPECT_EQ(status_of(body.read_all()), 413);
 }
 
-TEST(HttpLimits, what_is_no_http_is_refused) {
+TEST(HttpLimits, invalid_http_is_refused) {
   HttpService service;
   for (const auto* noise :
        {"\x16\x03\x01\x02\x00\x01\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
@@ -133,7 +133,7 @@ TEST(HttpLimits, a_slow_header_and_an_idle_connection_are_closed) {
 }
 
 // Whoever begins with TLS and says no more must not hold a connection for ever either.
-TEST(HttpLimits, a_slow_greeting_is_closed) {
+TEST(HttpLimits, a_slow_tls_handshake_is_closed) {
   Authority authority;
   HttpService service({.tls = Authority::server_files(authority.sign({})), .request_time = 50ms});
   HttpClient silent(service.port);
@@ -193,7 +193,7 @@ TEST(HttpLimits, a_complete_tls_handshake_makes_room_for_the_next) {
   EXPECT_TRUE(second.is_answered());
 }
 
-TEST(HttpLimits, more_connections_than_allowed_are_told_so) {
+TEST(HttpLimits, a_connection_over_the_limit_gets_503) {
   HttpService service({.connections_max = 2});
   std::vector<std::unique_ptr<HttpClient>> kept;
   for (int i = 0; i < 2; ++i) {
@@ -224,7 +224,7 @@ TEST(HttpLimits, health_is_answered_when_all_connections_are_in_use) {
   EXPECT_EQ(status_of(service.get("/v1/status")), 503);
 }
 
-TEST(HttpLimits, one_address_does_not_get_all_connections) {
+TEST(HttpLimits, one_address_cannot_use_all_connections) {
   HttpService service({.connections_max = 4});
   std::vector<std::unique_ptr<HttpClient>> kept;
   for (int i = 0; i < 3; ++i) {

@@ -53,7 +53,7 @@ class Asked {
 
 // With a lease of its own -------------------------------------------------------------------------
 
-TEST(HttpLocking, a_lock_is_taken_extended_and_given_back_by_three_requests) {
+TEST(HttpLocking, a_lock_is_acquired_extended_and_released_by_three_requests) {
   HttpService service;
 
   const auto grant =
@@ -76,7 +76,7 @@ TEST(HttpLocking, a_lock_is_taken_extended_and_given_back_by_three_requests) {
   EXPECT_TRUE(eventually([&] { return leases(service) == 0; }));
 }
 
-TEST(HttpLocking, a_lock_that_nobody_extends_is_free_after_its_ttl) {
+TEST(HttpLocking, a_lock_that_is_not_extended_expires_after_its_ttl) {
   HttpService service;
   const auto grant = service.post("/v1/locks/a:acquire", R"({"ttl_ms":2000})");
 
@@ -89,7 +89,7 @@ TEST(HttpLocking, a_lock_that_nobody_extends_is_free_after_its_ttl) {
   EXPECT_EQ(status_of(service.post("/v1/locks/a:release", '{' + key_of(grant) + '}')), 409);
 }
 
-TEST(HttpLocking, who_does_not_wait_is_told_at_once_and_leaves_no_lease_behind) {
+TEST(HttpLocking, a_request_that_does_not_wait_fails_at_once_and_leaves_no_lease) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -102,7 +102,7 @@ TEST(HttpLocking, who_does_not_wait_is_told_at_once_and_leaves_no_lease_behind) 
   EXPECT_TRUE(eventually([&] { return leases(service) == 1; }));
 }
 
-TEST(HttpLocking, who_waits_gets_the_lock_when_it_is_free) {
+TEST(HttpLocking, a_waiting_request_is_granted_when_the_lock_is_free) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -116,7 +116,7 @@ TEST(HttpLocking, who_waits_gets_the_lock_when_it_is_free) {
   EXPECT_HAS(grant, R"("token":")");
 }
 
-TEST(HttpLocking, who_waits_for_too_long_leaves_the_queue_and_no_lease_behind) {
+TEST(HttpLocking, a_timed_out_request_leaves_the_queue_and_no_lease) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -130,7 +130,7 @@ TEST(HttpLocking, who_waits_for_too_long_leaves_the_queue_and_no_lease_behind) {
 }
 
 // A client that was killed must not be given a lock that nobody gives back.
-TEST(HttpLocking, who_hangs_up_leaves_the_queue_and_no_lease_behind) {
+TEST(HttpLocking, a_disconnected_client_leaves_the_queue_and_no_lease) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -143,7 +143,7 @@ TEST(HttpLocking, who_hangs_up_leaves_the_queue_and_no_lease_behind) {
 }
 
 // It waits for longer than an answer may take otherwise.
-TEST(HttpLocking, a_wait_may_be_longer_than_an_answer) {
+TEST(HttpLocking, a_wait_can_exceed_the_response_timeout) {
   HttpService service({.answer_time = 50ms});
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -153,7 +153,7 @@ TEST(HttpLocking, a_wait_may_be_longer_than_an_answer) {
   EXPECT_HAS(late, R"("code":"timed_out")");
 }
 
-TEST(HttpLocking, a_store_that_does_not_answer_leaves_no_lock_behind) {
+TEST(HttpLocking, a_timed_out_store_leaves_no_lock) {
   HttpService service({.answer_time = 50ms});
   service.store.pause();
 
@@ -166,7 +166,7 @@ TEST(HttpLocking, a_store_that_does_not_answer_leaves_no_lock_behind) {
 
 // Under a lease for several -----------------------------------------------------------------------
 
-TEST(HttpLocking, a_lease_has_several_locks_and_ends_them_all) {
+TEST(HttpLocking, the_end_of_a_lease_releases_all_its_locks) {
   HttpService service;
   const auto lease = field(service.post("/v1/leases", R"({"ttl_ms":9000,"client":"job"})"), "id");
   const auto under = R"({"lease":")" + lease + "\"";
@@ -188,7 +188,7 @@ TEST(HttpLocking, a_lease_has_several_locks_and_ends_them_all) {
 }
 
 // The answer was lost on the way, and the client asks again.
-TEST(HttpLocking, the_same_request_again_gets_the_same_token) {
+TEST(HttpLocking, a_repeated_request_returns_the_same_token) {
   HttpService service;
   const auto lease = field(service.post("/v1/leases"), "id");
   const auto body = R"({"lease":")" + lease + R"(","request":"99"})";
@@ -200,7 +200,7 @@ TEST(HttpLocking, the_same_request_again_gets_the_same_token) {
   EXPECT_EQ(field(first, "token"), field(again, "token"));
 }
 
-TEST(HttpLocking, a_semaphore_lets_in_as_many_as_it_has_permits) {
+TEST(HttpLocking, a_semaphore_admits_as_many_holders_as_it_has_permits) {
   HttpService service;
   const auto ask = [&](std::string_view body) {
     return status_of(service.post("/v1/locks/pool:acquire", body));
@@ -212,7 +212,7 @@ TEST(HttpLocking, a_semaphore_lets_in_as_many_as_it_has_permits) {
 }
 
 // 002.054: another lock's token, or another's lease, gives nothing back.
-TEST(HttpLocking, only_the_holder_gives_back_and_extends) {
+TEST(HttpLocking, only_the_holder_can_release_and_extend) {
   HttpService service;
   const auto first = service.post("/v1/locks/a:acquire");
   const auto other = service.post("/v1/locks/b:acquire");
@@ -233,7 +233,7 @@ TEST(HttpLocking, only_the_holder_gives_back_and_extends) {
 
 // What is refused ---------------------------------------------------------------------------------
 
-TEST(HttpLocking, what_can_never_succeed_is_refused_with_what_is_wrong) {
+TEST(HttpLocking, an_invalid_request_is_refused_with_its_error) {
   HttpService service;
   const auto ask = [&](std::string_view body) { return service.post("/v1/locks/a:acquire", body); };
 
@@ -252,7 +252,7 @@ TEST(HttpLocking, what_can_never_succeed_is_refused_with_what_is_wrong) {
   EXPECT_EQ(leases(service), 0U);
 }
 
-TEST(HttpLocking, a_limit_of_the_store_is_told_as_one) {
+TEST(HttpLocking, a_limit_of_the_store_is_reported_as_resource_exhausted) {
   HttpService service({}, {.limits = {.leases_max = 1}});
   EXPECT_EQ(status_of(service.post("/v1/locks/a:acquire")), 200);
 
@@ -262,7 +262,7 @@ TEST(HttpLocking, a_limit_of_the_store_is_told_as_one) {
   EXPECT_HAS(refused, R"("code":"resource_exhausted")");
 }
 
-TEST(HttpLocking, a_follower_says_that_it_cannot) {
+TEST(HttpLocking, a_follower_rejects_the_request) {
   HttpService service;
   service.store.lead(false);
 
@@ -273,7 +273,7 @@ TEST(HttpLocking, a_follower_says_that_it_cannot) {
   }
 }
 
-TEST(HttpLocking, who_waits_is_told_when_the_leader_is_gone) {
+TEST(HttpLocking, a_waiting_request_fails_when_leadership_is_lost) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("a")});
@@ -287,7 +287,7 @@ TEST(HttpLocking, who_waits_is_told_when_the_leader_is_gone) {
 
 // Who may -----------------------------------------------------------------------------------------
 
-TEST(HttpLocking, pages_of_others_and_those_who_may_not_are_refused) {
+TEST(HttpLocking, cross_site_and_unauthorized_requests_are_refused) {
   HttpService on;
   HttpService off({.rights = {.lock = HttpLock::off}});
   const auto ask = [](const HttpService& service, const std::string& fields) {
@@ -305,7 +305,7 @@ TEST(HttpLocking, pages_of_others_and_those_who_may_not_are_refused) {
   EXPECT_HAS(off.get("/v1/rights"), R"("may_lock":false,"lock_reason":"listen.http_lock is off")");
 }
 
-TEST(HttpLocking, who_asks_from_elsewhere_may_when_it_is_open) {
+TEST(HttpLocking, remote_clients_can_lock_when_http_lock_is_open) {
   const ClientInfo elsewhere{.address = "10.0.0.7"};
 
   EXPECT_FALSE(rights_of(elsewhere, {}).may_lock);

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
 
-TEST(HttpPages, health_needs_nothing_and_readiness_a_leader_and_space) {
+TEST(HttpPages, readiness_requires_a_leader_and_disk_space_and_health_does_not) {
   HttpService service;
   EXPECT_EQ(status_of(service.get("/healthz")), 200);
   EXPECT_EQ(status_of(service.get("/readyz")), 200);
@@ -82,7 +82,7 @@ TEST(HttpPages, locks_are_listed_by_prefix_and_page_after_page) {
   EXPECT_EQ(seen, "a/1 a/2 a/2* a/3 ");
 }
 
-TEST(HttpPages, semaphores_and_ranges_show_what_is_taken) {
+TEST(HttpPages, semaphores_and_ranges_show_their_claims) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {{.name = "s", .claim = core::Permits{.capacity = 5, .wanted = 2}}});
@@ -100,7 +100,7 @@ TEST(HttpPages, semaphores_and_ranges_show_what_is_taken) {
 }
 
 // Whatever bytes clients choose, the answer is JSON.
-TEST(HttpPages, names_that_are_no_text_give_valid_json) {
+TEST(HttpPages, binary_names_give_valid_json) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {lock("\xff!\"")}, std::string("\x00\xc3", 2));
@@ -116,7 +116,7 @@ TEST(HttpPages, names_that_are_no_text_give_valid_json) {
 }
 
 // 002.009 to 002.013, 002.019: what a lease record shows.
-TEST(HttpPages, leases_show_their_client_and_what_hangs_on_them) {
+TEST(HttpPages, leases_show_their_client_holds_and_waits) {
   HttpService service;
   service.grant_lease(7);
   service.grant_lease(8, 60s);
@@ -136,7 +136,7 @@ TEST(HttpPages, leases_show_their_client_and_what_hangs_on_them) {
   EXPECT_EQ(status_of(service.get("/v1/leases/x")), 400);
 }
 
-TEST(HttpPages, the_status_tells_who_and_where_this_is) {
+TEST(HttpPages, the_status_shows_the_identity_and_position_of_the_member) {
   HttpService service;
   service.grant_lease(7);
 
@@ -149,7 +149,7 @@ TEST(HttpPages, the_status_tells_who_and_where_this_is) {
   EXPECT_HAS(page, R"("ttl_max":"1d")");
 }
 
-TEST(HttpPages, the_cluster_is_shown_by_every_member_with_who_leads) {
+TEST(HttpPages, every_member_shows_the_cluster_and_its_leader) {
   HttpService service;
   service.store.set_members({{.id = 2,
                               .is_voter = false,
@@ -182,7 +182,7 @@ TEST(HttpPages, the_cluster_is_shown_by_every_member_with_who_leads) {
   EXPECT_EQ(status_of(service.get("/readyz")), 200);
 }
 
-TEST(HttpPages, a_follower_answers_only_who_takes_it_stale) {
+TEST(HttpPages, a_follower_answers_only_stale_reads) {
   HttpService service;
   service.store.lead(false);
 
@@ -203,7 +203,7 @@ TEST(HttpPages, metrics_are_those_of_the_store) {
   EXPECT_HAS(page, "\ntenure_leases 1\n");
 }
 
-TEST(HttpPages, what_makes_no_sense_is_a_problem_document) {
+TEST(HttpPages, an_invalid_request_returns_a_problem_document) {
   HttpService service;
   for (const auto* target :
        {"/v1/locks?limit=0", "/v1/locks?limit=1001", "/v1/locks?limit=x", "/v1/locks?after=zz",

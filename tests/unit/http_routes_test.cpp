@@ -16,7 +16,7 @@ using server::http::Method;
 using server::http::Router;
 
 // What is not described is not found by anybody, and what is described and not there disappoints.
-TEST(HttpRoutes, each_is_in_the_openapi_file_and_nothing_else_is) {
+TEST(HttpRoutes, the_openapi_file_contains_exactly_the_routes) {
   std::set<std::string> served;
   for (const auto& route : Router::routes()) {
     const bool has_part = route.path.size() > 1 && route.path.ends_with('/');
@@ -36,7 +36,7 @@ TEST(HttpRoutes, each_is_in_the_openapi_file_and_nothing_else_is) {
   EXPECT_EQ(served, described);
 }
 
-TEST(HttpRoutes, names_have_slashes_and_colons_and_verbs_are_only_for_posts) {
+TEST(HttpRoutes, names_can_contain_slashes_and_colons_and_actions_require_post) {
   HttpService service;
   service.grant_lease(7);
   service.acquire(7, {{.name = "a/b:acquire"}});
@@ -49,7 +49,7 @@ TEST(HttpRoutes, names_have_slashes_and_colons_and_verbs_are_only_for_posts) {
   EXPECT_EQ(status_of(service.get("/v1/locks/")), 404);
 }
 
-TEST(HttpRoutes, what_can_be_done_is_said_with_what_cannot) {
+TEST(HttpRoutes, a_refused_method_lists_the_allowed_ones) {
   HttpService service;
 
   const auto only_post = service.get("/v1/tokens:check");

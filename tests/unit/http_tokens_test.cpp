@@ -41,7 +41,7 @@ TEST(HttpTokens, a_token_is_held_until_its_hold_ends_and_then_refused) {
   EXPECT_HAS(service.get("/metrics"), "tenure_fencing_rejected_total 2\n");
 }
 
-TEST(HttpTokens, every_reader_that_holds_has_a_good_token) {
+TEST(HttpTokens, every_current_reader_has_a_valid_token) {
   HttpService service;
   service.grant_lease(7);
   service.grant_lease(8);
@@ -62,7 +62,7 @@ TEST(HttpTokens, a_token_of_another_lock_and_one_of_the_future_are_refused) {
   EXPECT_HAS(check(service, "a", "18446744073709551615"), R"("verdict":"never_given")");
 }
 
-TEST(HttpTokens, what_is_no_question_is_refused_with_what_is_wrong) {
+TEST(HttpTokens, an_invalid_token_check_is_refused_with_its_error) {
   HttpService service;
   const auto answer = [&](std::string_view body) { return service.post("/v1/tokens:check", body); };
 
@@ -79,7 +79,7 @@ TEST(HttpTokens, what_is_no_question_is_refused_with_what_is_wrong) {
   EXPECT_EQ(status_of(answer(R"({"name":"a","token":1})")), 200);
 }
 
-TEST(HttpTokens, a_follower_says_that_it_cannot_know) {
+TEST(HttpTokens, a_follower_rejects_a_token_check) {
   HttpService service;
   service.store.lead(false);
 
@@ -87,7 +87,7 @@ TEST(HttpTokens, a_follower_says_that_it_cannot_know) {
 }
 
 // A form of another page can send any body, but not this field.
-TEST(HttpTokens, what_another_page_sends_is_refused) {
+TEST(HttpTokens, a_cross_site_request_is_refused) {
   HttpService service;
 
   EXPECT_EQ(status_of(http_post(service.port, "/v1/tokens:check", "{}", "")), 403);

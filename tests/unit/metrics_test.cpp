@@ -82,7 +82,7 @@ TEST_F(MetricsTest, waiting_is_measured_in_cluster_time_from_queue_to_grant) {
   EXPECT_EQ(value("tenure_acquire_seconds_sum"), "4");
 }
 
-TEST_F(MetricsTest, an_upgrade_changes_the_mode_and_not_the_beginning) {
+TEST_F(MetricsTest, an_upgrade_changes_the_mode_and_not_the_start_time) {
   ask(ann, {lock("a", LockMode::shared)}, core::SelfConflict::reenter);
   run(core::Tick{}, 1s);
   ask(ann, {lock("a", LockMode::update)}, core::SelfConflict::reenter);
@@ -115,7 +115,7 @@ TEST_F(MetricsTest, a_downgrade_changes_the_mode_and_is_no_grant) {
   EXPECT_EQ(value("tenure_hold_seconds_sum"), "2");
 }
 
-TEST_F(MetricsTest, leases_that_run_out_are_counted_with_and_without_locks) {
+TEST_F(MetricsTest, expired_leases_are_counted_with_and_without_locks) {
   ask(bob, {lock("a"), lock("b")});
   EXPECT_EQ(value("tenure_leases"), "2");
 
@@ -147,7 +147,7 @@ TEST_F(MetricsTest, refusals_deadlocks_and_limits_are_counted) {
 }
 
 // A server that starts with a snapshot holds locks whose grant this process never heard of.
-TEST_F(MetricsTest, what_was_held_before_is_known_from_the_first_command_on) {
+TEST_F(MetricsTest, earlier_holds_are_known_from_the_first_command) {
   apply(core::Acquire{.lease = ann, .request = fresh(), .items = {lock("a")}});
   apply(core::Acquire{.lease = bob, .request = fresh(), .items = {lock("a")}});
   metrics.role_changed({.is_leader = true});
@@ -191,7 +191,7 @@ TEST_F(MetricsTest, the_log_the_calls_and_the_watches_are_counted) {
             "1");
 }
 
-TEST_F(MetricsTest, promtool_has_nothing_to_say) {
+TEST_F(MetricsTest, promtool_accepts_the_metrics) {
   ask(ann, {lock("a")});
   metrics.method("/tenure.v1.Lock/Acquire").done(0);
   metrics.limit_rejected("streams_max");

@@ -53,7 +53,7 @@ class Restored : public testing::Test {
 
 // 002.086
 // A follower that gets a snapshot instead of entries would let its watchers miss what was in them.
-TEST_F(Restored, a_watch_is_told_what_happened_before_the_snapshot) {
+TEST_F(Restored, a_watch_receives_the_events_before_the_snapshot) {
   const auto watch = this->watch();
   happens(true);
   happens(false);
@@ -67,7 +67,7 @@ TEST_F(Restored, a_watch_is_told_what_happened_before_the_snapshot) {
   EXPECT_FALSE(watch->cut().has_value());
 }
 
-TEST_F(Restored, a_watch_is_cut_where_the_snapshot_remembers_less) {
+TEST_F(Restored, a_watch_is_cancelled_if_the_snapshot_lacks_its_events) {
   const auto watch = this->watch();
   happens(true);
   const auto taken = revisions(*watch);

@@ -49,7 +49,7 @@ TEST(WireErrors, every_code_has_its_own_name_on_the_wire) {
   EXPECT_EQ(static_cast<std::size_t>(v1::Code_MAX), all_codes().size());
 }
 
-TEST(WireErrors, every_code_has_a_status_that_says_more_than_unknown) {
+TEST(WireErrors, every_code_has_a_status_other_than_unknown) {
   for (const auto code : all_codes()) {
     EXPECT_NE(wire::status_of({.code = code}).code, grpc::StatusCode::unknown) << to_string(code);
     EXPECT_FALSE(wire::status_of({.code = code}).ok()) << to_string(code);
@@ -57,7 +57,7 @@ TEST(WireErrors, every_code_has_a_status_that_says_more_than_unknown) {
 }
 
 // A newer server's.
-TEST(WireErrors, a_code_that_is_not_known_here_is_unavailable) {
+TEST(WireErrors, an_unknown_code_is_unavailable) {
   v1::Refused newer;
   newer.set_code(static_cast<v1::Code>(v1::Code_MAX + 1));
 
