@@ -15,7 +15,7 @@ void ForceLog::applied(const core::Applied& what, const core::State& /*state*/) 
   std::size_t lines = 0;
   core::FencingToken last{};
   for (const auto& event : what.events) {
-    // A hold of several ranges of a space has several events, one after the other.
+    // A hold of several ranges has several consecutive events, which are logged as one line.
     if (event.type != core::EventType::forced || event.token == last || lines == lines_max) {
       continue;
     }

@@ -7,12 +7,13 @@
 
 namespace tenure::server {
 
-/// Audit trail of forced releases. The member that applies one as leader logs `lock_forced` for
-/// each hold that it ended, whatever interface the operator used; followers, members that refuse
-/// the request and members that replay their log do not. Of the store's thread.
+/// Audit log of forced releases. The member that applies a forced release as leader logs
+/// `lock_forced` for each ended hold, for all interfaces. Followers, members that refuse the
+/// request and members that replay their log do not. Not thread safe; belongs to the store's
+/// thread.
 class ForceLog final : public Listener {
  public:
-  /// Lines for one forced release. Each has the number of holds, `holds`, which may be greater.
+  /// Upper bound of the lines for one forced release. The field `holds` of each is the total.
   static constexpr std::size_t lines_max = 20;
 
   void applied(const core::Applied& what, const core::State& state) override;

@@ -31,8 +31,8 @@ void Watch::offer(std::shared_ptr<const core::Event> event) {
     pending_.push_back(std::move(event));
     return;
   }
-  // What it did not take goes back as a whole: it resumes from the first of it, so that nothing is
-  // told twice and nothing is missed. Its memory is free at once.
+  // Drops all pending events, which frees their memory at once. The reader resumes from the first
+  // dropped revision, so it neither misses an event nor receives one twice.
   cancelled_at_ = resume_revision(event->revision);
   pending_.clear();
 }
@@ -94,7 +94,7 @@ void WatchHub::replay(Watch& watch, const core::State& state) {
     }
   }
   watch.replay_from_.reset();
-  // The replay does not count as the backlog of a slow reader.
+  // Replayed events do not count as the backlog of a slow reader.
   watch.spec_.buffer_events_max += watch.pending_.size();
 }
 
@@ -139,8 +139,8 @@ void WatchHub::applied(const core::Applied& what, const core::State& /*state*/) 
   }
 }
 
-// A member that was far behind gets a snapshot instead of entries. Its watchers must not miss what
-// the entries would have told.
+// A lagging member gets a snapshot instead of entries. Its watches must not miss the events of
+// these entries.
 void WatchHub::restored(const core::State& state) {
   const core::Revision start{last_.get() + 1};
   last_ = std::max(last_, state.revision);
@@ -174,11 +174,11 @@ void WatchHub::cancel_all(core::Revision start) {
 }
 
 void WatchHub::publish(const core::Event& event) {
-  // Copied once for all, and only if somebody listens.
+  // One shared copy for all watches, and none without a watch.
   std::shared_ptr<const core::Event> shared;
   const auto pass_on = [&](const absl::flat_hash_map<std::string, Watches>& table,
                            std::string_view key) {
-    // Debian's Abseil has a string_view of its own.
+    // Abseil in Debian is built with its own string_view.
     const auto it = table.find(absl::string_view(key.data(), key.size()));
     if (it == table.end()) {
       return;

@@ -38,26 +38,27 @@ class EventTypes {
   std::uint32_t bits_;
 };
 
-/// What somebody wants to hear of.
+/// Subscription: keys, event types, start revision and buffer size.
 struct WatchSpec {
   std::string key{};
   Match match = Match::exact;
-  core::Revision start{};  ///< The first revision to tell; 0: from now on.
+  core::Revision start{};  ///< First revision; 0: new events only.
   EventTypes types = EventTypes::all();
-  std::size_t buffer_events_max = 4096;  ///< Who is further behind than this is cut.
+  std::size_t buffer_events_max = 4096;  ///< A watch with more pending events is cancelled.
 };
 
-/// Everything that happens to some locks, in order, without gap or duplicate, waiting to be taken.
+/// Watch: buffered events of some locks, in order, without gap or duplicate. Not thread safe;
+/// belongs to the store's thread.
 class Watch {
  public:
   using Events = std::vector<std::shared_ptr<const core::Event>>;
 
-  /// The next events, whole revisions, at most `events_max` unless one revision alone has more.
+  /// Removes the next events: whole revisions, at most `events_max` unless one revision has more.
   [[nodiscard]] Events take(std::size_t events_max);
   [[nodiscard]] bool has_events() const noexcept { return !pending_.empty(); }
-  /// More of the replay follows after what can be taken: call WatchHub::replay().
+  /// Whether more of the replay follows: call WatchHub::replay() after take().
   [[nodiscard]] bool is_replaying() const noexcept { return replay_from_.has_value(); }
-  /// The reader was too slow: nothing more comes. Start again from here to miss nothing.
+  /// Resume revision of a cancelled watch, whose reader was too slow; empty: active.
   [[nodiscard]] std::optional<core::Revision> cancelled_at() const noexcept {
     return cancelled_at_;
   }
@@ -66,43 +67,43 @@ class Watch {
   friend class WatchHub;
 
   void offer(std::shared_ptr<const core::Event> event);
-  /// First revision that was not taken; `otherwise` if everything known was taken.
+  /// First revision that was not taken; `otherwise` if no events are pending.
   [[nodiscard]] core::Revision resume_revision(core::Revision otherwise) const;
 
   WatchSpec spec_;
   std::function<void()> ready_;
   std::deque<std::shared_ptr<const core::Event>> pending_;
-  /// First revision that is not copied from the state yet. Until all are copied, new events are
-  /// not offered: the replay gets to them.
+  /// First revision that is not copied from the state yet; empty: the replay is complete. New
+  /// events are not offered before: the replay reaches them.
   std::optional<core::Revision> replay_from_;
   std::optional<core::Revision> cancelled_at_;
   bool is_notified_ = false;
 };
 
-/// Passes events on to watches. A watcher that does not take its events is cut; nobody waits for
-/// it. Watches are of a connection, never of the log. For the store's thread only.
+/// Publisher of events to watches. A watch whose reader is too slow is cancelled and never blocks
+/// the store. Watches belong to a connection and are not replicated. Not thread safe; belongs to
+/// the store's thread.
 class WatchHub final : public Listener {
  public:
-  /// What was asked for is forgotten up to and with this revision.
+  /// Error of add(): events up to and including this revision are compacted.
   struct Compacted {
     core::Revision revision{};
   };
 
-  /// `metrics`: where watches are counted, or nowhere.
+  /// `metrics` counts watches; null: none.
   explicit WatchHub(Metrics* metrics = nullptr) : metrics_(metrics) {}
 
-  /// Upper bound for the events that one call looks at, beyond the end of a revision: about a
-  /// millisecond.
+  /// Upper bound for the events that one call visits, beyond the end of a revision: about 1 ms.
   static constexpr std::size_t replay_max = 4096;
 
-  /// Replays what the state still remembers from `wish.start` on, the first `replay_max` events at
-  /// once, then goes on with what comes. `ready` is called when there is something to take, or it
-  /// was cut, after it had nothing.
+  /// Adds a watch. Replays the retained events from `spec.start` on, the first `replay_max` in this
+  /// call, then continues with new events. `ready` is called when events become available after the
+  /// buffer was empty, and when the watch is cancelled.
   [[nodiscard]] std::expected<std::shared_ptr<Watch>, Compacted> add(WatchSpec spec,
                                                                      const core::State& state,
                                                                      std::function<void()> ready);
-  /// Copies the next part of the replay. The watch is cut if the state has forgotten it. No effect
-  /// on a watch that is not replaying.
+  /// Copies the next part of the replay. Cancels the watch if these events were compacted since. No
+  /// effect on a watch that is not replaying.
   void replay(Watch& watch, const core::State& state);
   void remove(const std::shared_ptr<Watch>& watch);
 
@@ -111,8 +112,8 @@ class WatchHub final : public Listener {
 
   void applied(const core::Applied& what, const core::State& state) override;
   void settled() override;
-  /// Tells what the new state remembers of the time in between. If that is not all, every watch is
-  /// cut there.
+  /// Publishes the events in the new state that were missed. If some were compacted, cancels every
+  /// watch at that revision.
   void restored(const core::State& state) override;
 
  private:
@@ -129,10 +130,10 @@ class WatchHub final : public Listener {
   Metrics* metrics_;
   absl::flat_hash_map<std::string, Watches> exact_;
   absl::flat_hash_map<std::string, Watches> prefixes_;
-  /// How many of prefixes_ have each length: a name is looked up once per length that there is.
+  /// Number of entries of prefixes_ by length. A name is looked up once per existing length.
   std::map<std::size_t, std::size_t> lengths_;
   std::vector<std::weak_ptr<Watch>> to_notify_;
-  core::Revision last_{};  ///< Everything up to here was told to those who watch.
+  core::Revision last_{};  ///< Last published revision.
   std::size_t count_ = 0;
   std::uint64_t cancelled_total_ = 0;
 };

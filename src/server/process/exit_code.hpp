@@ -2,14 +2,14 @@
 
 namespace tenure::server {
 
-/// How `tenured` ends, in the numbers of sysexits.h, which systemd knows by name.
+/// Exit codes of `tenured`. Values of sysexits.h, which systemd prints by name.
 enum class ExitCode : int {
-  stopped = 0,         ///< It was asked to stop and did.
-  usage = 64,          ///< The command line cannot be understood.
+  stopped = 0,         ///< Stopped by a signal.
+  usage = 64,          ///< Invalid command line.
   unavailable = 69,    ///< An address cannot be bound.
-  internal = 70,       ///< A broken invariant: a bug of ours.
-  disk = 74,           ///< The directory of the store cannot be used, or the disk failed.
-  configuration = 78,  ///< A setting is wrong.
+  internal = 70,       ///< Broken invariant: a bug.
+  disk = 74,           ///< The data directory is unusable, or the disk failed.
+  configuration = 78,  ///< Invalid configuration.
 };
 
 }  // namespace tenure::server

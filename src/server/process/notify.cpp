@@ -9,15 +9,15 @@
 namespace tenure::server {
 namespace {
 
-/// A newline would begin another assignment.
+/// Text without newlines: a newline would start another assignment of the protocol.
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::ranges::replace(line, '\n', ' ');
   return line;
 }
 
-void tell(const std::string& state) {
-  // Keeps the variable: children are not ours to think of, there are none.
+void send(const std::string& state) {
+  // unset_environment is 0: tenured starts no child process that could inherit the variable.
   (void)sd_notify(0, state.c_str());
 }
 
@@ -31,27 +31,27 @@ ServiceNotifier::ServiceNotifier(boost::asio::io_context& loop) : timer_(loop) {
 }
 
 void ServiceNotifier::ready(std::string_view status) {
-  tell("READY=1\nSTATUS=" + one_line(status));
+  send("READY=1\nSTATUS=" + one_line(status));
   if (watchdog_) {
-    boost::asio::post(timer_.get_executor(), [this] { feed(); });
+    boost::asio::post(timer_.get_executor(), [this] { notify_watchdog(); });
   }
 }
 
 void ServiceNotifier::status(std::string_view status) const {
-  tell("STATUS=" + one_line(status));
+  send("STATUS=" + one_line(status));
 }
 
 void ServiceNotifier::stopping() const {
-  tell("STOPPING=1");
+  send("STOPPING=1");
 }
 
-void ServiceNotifier::feed() {
-  tell("WATCHDOG=1");
+void ServiceNotifier::notify_watchdog() {
+  send("WATCHDOG=1");
   // Twice in each interval, as sd_watchdog_enabled(3) recommends.
   timer_.expires_after(*watchdog_ / 2);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) {
-      feed();
+      notify_watchdog();
     }
   });
 }

@@ -10,22 +10,23 @@
 
 namespace tenure::server {
 
-/// Tells systemd how the service is (sd_notify(3)). Does nothing if nobody listens, that is
-/// without NOTIFY_SOCKET in the environment.
+/// Client of the systemd notification protocol (sd_notify(3)). Does nothing without NOTIFY_SOCKET
+/// in the environment. Belongs to the thread of its loop after ready().
 class ServiceNotifier {
  public:
-  /// The watchdog is fed from this loop, so that one that hangs gets the process restarted.
+  /// Sends the watchdog notifications from this loop, so that systemd restarts a process whose loop
+  /// hangs.
   explicit ServiceNotifier(boost::asio::io_context& loop);
 
-  /// READY=1, and the watchdog is fed from now on, if there is one.
+  /// Sends READY=1 and starts the watchdog notifications, if the watchdog is enabled.
   void ready(std::string_view status);
-  /// One line for `systemctl status`.
+  /// Sets the status line of `systemctl status`.
   void status(std::string_view status) const;
-  /// STOPPING=1. The watchdog is fed on while the loop runs.
+  /// Sends STOPPING=1. Watchdog notifications continue while the loop runs.
   void stopping() const;
 
  private:
-  void feed();
+  void notify_watchdog();
 
   boost::asio::steady_timer timer_;
   std::optional<std::chrono::microseconds> watchdog_;

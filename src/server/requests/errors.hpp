@@ -5,7 +5,7 @@
 namespace tenure::server {
 
 /// Error of a call or wait that ends because this member is no longer the leader. A retry with the
-/// same request id at the new leader finds the outcome, or the place in the queue.
+/// same request id at the new leader returns the outcome, or continues the wait.
 [[nodiscard]] Error leadership_lost();
 
 }  // namespace tenure::server

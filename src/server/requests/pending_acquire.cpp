@@ -70,7 +70,7 @@ void PendingAcquire::wait(const core::Queued& queued) {
   const auto& locks = context_.store.state().locks;
   const auto* wait = locks.find(queued.ticket);
   if (wait != nullptr && wait->upgrades) {
-    // Exact from now on: a hold keeps its mode while an upgrade of it waits.
+    // Exact from here on: a hold cannot change its mode while its upgrade waits.
     former_mode_ = mode_of(locks.find(*wait->upgrades)->items.front());
   }
   ticket_ = context_.waiters.attach(
@@ -112,7 +112,7 @@ void PendingAcquire::time_out() {
 void PendingAcquire::on_disconnect() {
   is_disconnected_ = true;
   if (!ticket_) {
-    // Not decided yet: decided() sees the flag. Or over.
+    // Not decided yet, so decided() sees the flag; or completed.
     return;
   }
   timer_.reset();
@@ -127,7 +127,7 @@ void PendingAcquire::on_disconnect() {
 void PendingAcquire::leave_queue() {
   if (ticket_ && context_.waiters.detach(key_, *std::exchange(ticket_, {})) ==
                      WaiterRegistry::Remaining::some) {
-    // Another call waits for the same.
+    // Another call waits for the same request.
     finish(core::Refused{.error = {.code = Errc::cancelled}});
     return;
   }

@@ -16,42 +16,46 @@
 
 namespace tenure::server {
 
-/// One request for locks of a caller who waits for its end: proposes it, stands in the queue, and
-/// tells what became of it, once. A caller that goes away meanwhile leaves the queue. Whichever
-/// way it was asked: by gRPC or HTTP.
+/// Pending acquire request of one client call, over gRPC or HTTP: proposes the command, waits for
+/// the grant, the timeout or a disconnect of the client, and reports the completion once. A client
+/// that disconnects leaves the wait queue. Keeps itself alive until the completion.
 ///
-/// Of the store's thread.
+///     proposed → queued → completed
+///         \________\→ abandoned → completed
+///
+/// Not thread safe; belongs to the store's thread.
 class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
  public:
-  /// Outlives all of them.
+  /// Services that a pending acquire uses. Outlives all of them.
   struct Context {
     Store& store;
     WaiterRegistry& waiters;
-    /// The server stops: who is cut off now did not go away, so its wait stays in the queue.
+    /// The server stops: a disconnect is then not caused by the client, so its wait stays queued.
     const std::atomic<bool>& is_stopping;
   };
 
   struct Request {
     core::Acquire acquire{};
-    std::optional<std::chrono::milliseconds> timeout{};  ///< None: waits for ever.
-    bool has_client_request_id = true;  ///< False: nobody but us knows the request id.
+    std::optional<std::chrono::milliseconds> timeout{};  ///< Limit of the wait; empty: unlimited.
+    bool has_client_request_id =
+        true;  ///< False: the server generated the request id, so no retry is possible.
   };
 
   struct Completion {
-    Result<core::Outcome> outcome;  ///< An error: nobody knows what became of it.
+    Result<core::Outcome> outcome;  ///< Outcome; an error: the outcome is unknown.
     core::Revision revision{};
     std::uint64_t term = 0;
-    std::size_t position = 0;  ///< Where it joined the queue; 0: it did not wait.
+    std::size_t position = 0;  ///< Queue position at the start of the wait; 0: it did not wait.
   };
   using OnComplete = std::move_only_function<void(Completion)>;
 
-  /// Whoever has it can say on_disconnect(); it lives by itself until its end.
+  /// Starts a request. The result serves for on_disconnect() only; the request keeps itself alive.
   static std::shared_ptr<PendingAcquire> begin(const Context& context, Request request,
                                                OnComplete on_complete);
 
   PendingAcquire(const Context& context, Request request, OnComplete on_complete);
 
-  /// The caller has gone.
+  /// The client has disconnected.
   void on_disconnect();
 
  private:
@@ -60,20 +64,20 @@ class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
   void wait(const core::Queued& queued);
   void notified(const Result<core::Notice>& notice, core::Revision revision);
   void time_out();
-  /// Leaves the queue, unless somebody else asks for the same. If it was granted just before and
-  /// nobody can ask for the grant any more, gives it back.
+  /// Leaves the queue, unless another call waits for the same request. Releases a grant that
+  /// arrived at the same time if no client can ask for it.
   void leave_queue();
   void abandoned(const Result<Decided>& result);
-  /// Gives back what was granted. An upgraded hold gets the mode that it had before, and keeps the
-  /// token of the upgrade.
+  /// Releases a grant. An upgraded hold returns to its former mode and keeps the token of the
+  /// upgrade.
   void roll_back(const core::Granted& granted);
   void finish(Result<core::Outcome> outcome, core::Revision revision = {});
 
   const Context context_;
   Request request_;
   RequestKey key_;
-  OnComplete on_complete_;                        ///< Empty: told.
-  std::optional<WaiterRegistry::Ticket> ticket_;  ///< While it waits.
+  OnComplete on_complete_;                        ///< Callback; empty: called.
+  std::optional<WaiterRegistry::Ticket> ticket_;  ///< Registration; set during the wait.
   std::optional<boost::asio::steady_timer> timer_;
   /// Mode of the hold that this request upgrades: as it was when the request was proposed or, if
   /// the request waits, as it is until the grant.

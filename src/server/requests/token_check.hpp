@@ -8,21 +8,21 @@
 
 namespace tenure::server {
 
-/// What has become of a fencing token.
+/// Status of a fencing token.
 enum class TokenVerdict : std::uint8_t {
-  held,         ///< It is that of a present holder.
-  superseded,   ///< Somebody holds the lock by a newer one.
-  ended,        ///< Its hold is over, and nobody holds the lock by a newer one.
-  never_given,  ///< The store has not come so far.
+  held,         ///< A current holder has it.
+  superseded,   ///< A holder with a newer token exists.
+  ended,        ///< Its hold has ended, and no holder has a newer token.
+  never_given,  ///< The store has not issued it yet.
 };
 
 struct TokenCheck {
   TokenVerdict verdict = TokenVerdict::never_given;
-  core::FencingToken newest{};         ///< Of the present holders; 0: there is none.
-  const core::Hold* holder = nullptr;  ///< Of this token; lasts as long as the state stays.
+  core::FencingToken newest{};         ///< Newest token of the current holders; 0: none.
+  const core::Hold* holder = nullptr;  ///< Holder of this token; valid until the state changes.
 };
 
-/// Does whoever has this token still hold the lock?
+/// Whether the holder of this token still holds the lock.
 [[nodiscard]] TokenCheck check_token(const core::State& state, const core::Resource& resource,
                                      core::FencingToken token);
 

@@ -71,7 +71,7 @@ void WaiterRegistry::notify_subscribers(const core::Loss& loss) {
   if (it == leases_.end()) {
     return;
   }
-  // A copy: who hears of it may unfollow.
+  // Iterates over a copy: a callback may unsubscribe.
   const auto subscribers = it->second;
   for (const auto& subscriber : subscribers) {
     subscriber.lost(loss);

@@ -14,31 +14,30 @@
 
 namespace tenure::server {
 
-/// Who is to be told when a wait ends or a hold is lost. Several callers may be attached to one
-/// wait: a client that asks again with the same request id while its first call still stands. For
-/// the store's thread only.
+/// Registry of callbacks for waiting requests and for lost holds. A wait can have several waiters:
+/// a client may retry with the same request id while its first call is still open. Not thread safe;
+/// belongs to the store's thread.
 class WaiterRegistry final : public Listener {
  public:
-  /// Called once, at the end of the wait; or with `unavailable` when somebody else will know of it.
+  /// Called once: at the end of the wait, or with `unavailable` when another leader decides it.
   using OnNotice = std::move_only_function<void(Result<core::Notice>, core::Revision)>;
   enum class Ticket : std::uint64_t {};
-  /// Was that the last caller of the wait?
+  /// Whether other waiters remain attached to the wait.
   enum class Remaining : std::uint8_t { some, none };
 
   [[nodiscard]] Ticket attach(RequestKey key, OnNotice notify);
-  /// Takes it back: `notify` is destroyed and not called any more. Nothing happens if it was
-  /// called.
+  /// Removes the waiter without a call of `notify`. No effect if it was called already.
   Remaining detach(RequestKey key, Ticket ticket);
-  /// Everybody is told that the outcome is unknown, and why. The waits themselves stay in the
-  /// store, so that a retry at the next leader, or after the restart, finds its place.
+  /// Calls all waiters with `why`: their outcome is unknown. The waits stay in the store, so a
+  /// retry at the next leader, or after a restart, keeps its queue position.
   void fail_all(const Error& why);
 
-  /// Calls `lost` for every hold of the lease that ends without its holder's doing.
+  /// Calls `lost` for every hold of the lease that ends without a release by its holder.
   using Lost = std::function<void(const core::Loss&)>;
   [[nodiscard]] Ticket subscribe(core::LeaseId lease, Lost lost);
   void unsubscribe(core::LeaseId lease, Ticket ticket);
 
-  /// How many are to be told of waits.
+  /// Number of attached waiters.
   [[nodiscard]] std::size_t attached() const;
 
   void applied(const core::Applied& what, const core::State& state) override;

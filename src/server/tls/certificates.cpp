@@ -67,9 +67,9 @@ Result<std::chrono::sys_seconds> first_expiry(std::string_view pem) {
     const auto expiry = expiry_of(*certificate);
     first = first && expiry ? std::min(*first, *expiry) : (expiry ? expiry : first);
   }
-  ERR_clear_error();  // The end of the text is one.
+  ERR_clear_error();  // PEM_read_bio_X509() leaves an error at the end of the text.
   if (!first) {
-    return fail(Errc::invalid_argument, "no certificate in PEM form");
+    return fail(Errc::invalid_argument, "no certificate in PEM format");
   }
   return *first;
 }
@@ -86,8 +86,7 @@ Result<void> Certificates::reload() {
   for (const auto& group : groups_) {
     auto prepared = group.prepare();
     if (!prepared) {
-      log::error("certificate_reload_failed",
-                 {{"error", prepared.error().detail}});
+      log::error("certificate_reload_failed", {{"error", prepared.error().detail}});
       return std::unexpected(std::move(prepared).error());
     }
     installs.push_back(*std::move(prepared));

@@ -17,37 +17,38 @@
 
 namespace tenure::server {
 
-/// The files of [tls]; nothing if there are none. `invalid_argument`: which cannot be read.
+/// Contents of the files of [tls]; empty: TLS is not configured. `invalid_argument`: an unreadable
+/// file.
 [[nodiscard]] Result<std::optional<net::ServerTlsFiles>> read_tls_files(const Config::Tls& tls);
 
-/// When the first certificate of a PEM text expires. `invalid_argument`: it has none.
+/// Earliest expiry of the certificates in a PEM text. `invalid_argument`: it contains none.
 [[nodiscard]] Result<std::chrono::sys_seconds> first_expiry(std::string_view pem);
 
-/// The certificate files of a process, read again while it runs. Connections that are open stay as
-/// they are; new ones use the new certificates. Thread safe.
+/// Hot reload of certificate files. Open connections keep their certificates; new ones use the
+/// reloaded certificates. Thread safe.
 class Certificates {
  public:
-  /// Puts files that were read and checked into use.
+  /// Activates files that were read and checked.
   using Install = std::move_only_function<void()>;
-  /// Is called with the kind of a file and with its first expiry.
+  /// Called with the kind of a file and its earliest expiry.
   using Observe = std::function<void(std::string_view kind, std::chrono::sys_seconds expiry)>;
 
   struct File {
-    std::string kind{};  ///< Its label in metrics: server, client_ca, peer, peer_ca.
+    std::string kind{};  ///< Label in metrics: server, client_ca, peer, peer_ca.
     std::filesystem::path path{};
   };
-  /// Files that belong together, such as a certificate and the authority of its clients.
+  /// Files that are replaced together, such as a certificate and the authority of its clients.
   struct Group {
     std::vector<File> files{};
-    /// Reads and checks the files; changes nothing before the result is called.
+    /// Reads and checks the files. Nothing changes before the returned function is called.
     std::function<Result<Install>()> prepare{};
   };
 
   explicit Certificates(Observe observe) : observe_(std::move(observe)) {}
 
-  /// The files are in use already: their expiry is observed, and reload() reads them again.
+  /// Adds files that are in use: observes their expiry and includes them in reload().
   void add(Group group);
-  /// Reads all files again and puts them into use, or none if one is wrong; the log says which.
+  /// Reloads all files, or none if one is invalid, which is logged.
   Result<void> reload();
   [[nodiscard]] bool is_empty() const;
 
@@ -55,11 +56,11 @@ class Certificates {
   void observe(const Group& group) const;
 
   const Observe observe_;
-  mutable sys::Mutex mutex_;  ///< Guards: the groups, and serializes reloads.
+  mutable sys::Mutex mutex_;  ///< Guards: the groups; serialises reloads.
   std::vector<Group> groups_ TENURE_GUARDED_BY(mutex_);
 };
 
-/// The files with certificates of [tls].
+/// Certificate files of [tls].
 [[nodiscard]] std::vector<Certificates::File> files_of(const Config::Tls& tls);
 
 }  // namespace tenure::server
