@@ -27,7 +27,7 @@ std::string_view to_string(Capability capability) noexcept {
 }
 
 Error client_closed() {
-  return {.code = Errc::unavailable, .detail = "the client ends"};
+  return {.code = Errc::unavailable, .detail = "the client is closed"};
 }
 
 }  // namespace tenure::backends

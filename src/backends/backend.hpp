@@ -13,145 +13,150 @@
 #include <variant>
 #include <vector>
 
+#include <tenure/client/options.hpp>
+#include <tenure/client/watch.hpp>
 #include <tenure/error.hpp>
 #include <tenure/ids.hpp>
 #include <tenure/key_range.hpp>
 #include <tenure/lock_mode.hpp>
-#include <tenure/client/options.hpp>
-#include <tenure/client/watch.hpp>
 
 #include "sys/parker.hpp"
 
-/// The one seam between the client library and whatever keeps the locks.
+/// Interface between the client library and a lock service; every backend implements it.
 namespace tenure::backends {
 
 using tenure::RequestId;
 using WatchId = Strong<std::uint64_t, struct WatchIdTag>;
 
-// What is asked for
+// Requests
 // ---------------------------------------------------------------------------------
 
-/// Some of the permits of a semaphore. Its capacity is what the first holder said.
+/// Permits of a semaphore. The first holder of the semaphore determines its capacity.
 struct Permits {
   std::uint32_t capacity = 1;
   std::uint32_t wanted = 1;
 };
 
-/// An interval of keys of the space with the item's name.
+/// Range of keys in the space that has the item's name.
 struct Keys {
   BytesRange range = BytesRange::all();
   LockMode mode = LockMode::exclusive;
 };
 
-/// One thing that a request asks for: all of a name in a mode, permits, or keys.
+/// One element of a request: a whole name in a mode, permits, or a key range.
 struct Item {
   std::string name{};
   std::variant<LockMode, Permits, Keys> claim = LockMode::exclusive;
 };
 
-/// What to do when the lease's own hold or wait stands in the way.
+/// What happens when a hold or wait of the same lease conflicts with the request.
 enum class SelfConflict : std::uint8_t {
-  refuse,   ///< Answer `deadlock`.
-  reenter,  ///< Share the hold: its token and a count; a stronger mode upgrades it.
+  refuse,   ///< Fail with `deadlock`.
+  reenter,  ///< Join the hold: same token, count plus one. A stronger mode upgrades it.
 };
 
-/// What to do when the lock cannot be had at once.
+/// Whether a request that conflicts with other leases waits or fails.
 enum class Queue : std::uint8_t { wait, skip };
 
-/// As what it was asked for. Only matters where programs with other libraries use the same lock.
+/// Kind of lock object that makes the request. It matters only on services where programs with
+/// other libraries use the same lock, because their recipes differ per kind.
 enum class LockKind : std::uint8_t { mutex, rw_lock };
 
-/// What a lock object asks for each time it is locked. Immutable, so that a backend may keep it for
-/// as long as it needs.
+/// Specification of an acquire request. Every lock object builds one and reuses it. Immutable, so a
+/// backend may keep a reference as long as it needs.
 struct AcquireSpec {
-  std::vector<Item> items{};  ///< All or none. REQUIRES: 1 to Limits::items_max.
+  std::vector<Item> items{};  ///< Items to acquire, all or none. REQUIRES: 1 to Limits::items_max.
   SelfConflict self_conflict = SelfConflict::refuse;
   Fairness fairness = Fairness::queued;
   LockKind kind = LockKind::mutex;
-  std::string owner{};             ///< Who, for people.
-  std::string metadata{};          ///< Anything the user wants to find in the record.
-  std::uint32_t min_replicas = 0;  ///< As LockOptions says. REQUIRES: 0, or Capability::replicas.
+  std::string owner{};     ///< Display name of the owner.
+  std::string metadata{};  ///< User-defined text, stored in the lock's record.
+  /// Replicas that must confirm a grant. REQUIRES: 0, or Capability::replicas.
+  std::uint32_t min_replicas = 0;
 };
 
 struct AcquireRequest {
   LeaseId lease{};
-  RequestId request{};  ///< Not 0; fresh for every acquisition.
+  RequestId request{};  ///< Unique id of this acquisition, not 0.
   std::shared_ptr<const AcquireSpec> spec{};
   Queue queue = Queue::wait;
 };
 
-/// One acquisition to give back: all its items, once.
+/// Releases one acquisition: all of its items, once.
 struct ReleaseRequest {
   LeaseId lease{};
-  RequestId request{};   ///< A fresh one, so that a retry never counts down twice.
-  RequestId acquired{};  ///< The one that began the hold.
+  RequestId request{};   ///< Unique id, so that a retry never decrements the count twice.
+  RequestId acquired{};  ///< Request id of the acquisition.
   FencingToken token{};
   std::shared_ptr<const AcquireSpec> spec{};
 };
 
+/// Renews a lease and changes its TTL.
 struct TtlRequest {
   LeaseId lease{};
   RequestId request{};
   std::chrono::milliseconds ttl{};
 };
 
-/// A hold of one name or range to be weakened.
+/// Changes a hold of one name or range to a weaker mode.
 struct DowngradeRequest {
   LeaseId lease{};
-  RequestId request{};   ///< A fresh one.
+  RequestId request{};   ///< Unique id of this request.
   RequestId acquired{};  ///< The one that began the hold.
   FencingToken token{};
-  LockMode mode = LockMode::shared;           ///< One that the held mode covers.
-  std::shared_ptr<const AcquireSpec> spec{};  ///< What is held.
+  LockMode mode = LockMode::shared;           ///< Target mode; the held mode must cover it.
+  std::shared_ptr<const AcquireSpec> spec{};  ///< Specification of the held lock.
 };
 
+/// Creates a lease.
 struct LeaseRequest {
-  LeaseId id{};  ///< Chosen by the client, at random; so the first acquire need not wait for it.
+  /// Random id chosen by the client, so the first acquire need not wait for the reply.
+  LeaseId id{};
   std::chrono::milliseconds ttl{};
-  std::string client{};  ///< Whose, for people.
+  std::string client{};  ///< Display name of the client.
 };
 
 struct WatchRequest {
-  std::string name{};  ///< Or how the names begin.
+  std::string name{};  ///< Name, or prefix of the names to watch.
   WatchScope scope = WatchScope::one_name;
-  Revision start{};  ///< The first one to tell; 0: only what comes from now on.
+  Revision start{};  ///< First revision to report; 0 starts with the next event.
 };
 
-// What is answered
+// Replies
 // ----------------------------------------------------------------------------------
 
 struct Granted {
   FencingToken token{};
-  std::uint32_t count = 1;         ///< How many releases it takes.
-  std::size_t queue_position = 0;  ///< On entry; 0: did not have to wait.
+  std::uint32_t count = 1;         ///< Number of releases that free the lock (reentry count).
+  std::size_t queue_position = 0;  ///< Position on entry to the wait queue; 0 if granted at once.
 };
 
-/// For each lease that was asked for, in that order: does it live on?
+/// For each requested lease, in request order: whether it is still alive.
 using Renewed = std::vector<bool>;
 
-// What is promised
+// Capabilities
 // ----------------------------------------------------------------------------------
 
-/// What a backend may or may not be able to do. What it does not promise is Errc::unsupported.
+/// Optional feature of a backend. A request that needs a missing one fails with Errc::unsupported.
 enum class Capability : std::uint8_t {
-  fencing,           ///< Tokens grow from grant to grant of a name, whatever fails.
-  fifo,              ///< Nobody is overtaken by one who came later and is in his way.
-  shared,            ///< Readers beside each other.
-  modes,             ///< All of LockMode.
-  ranges,            ///< Keys of a space.
-  semaphore,         ///< Permits.
-  several_names,     ///< All or none.
-  upgrade,           ///< From shared to exclusive, without letting go.
-  downgrade,         ///< From exclusive to shared, likewise.
-  new_ttl,           ///< The ttl of a lease can change while it lives.
+  fencing,           ///< Fencing tokens of a name increase with each grant, under all faults.
+  fifo,              ///< Conflicting requests are granted in arrival order.
+  shared,            ///< Shared holds.
+  modes,             ///< All lock modes, including intention and update modes.
+  ranges,            ///< Locks on key ranges.
+  semaphore,         ///< Semaphores.
+  several_names,     ///< Requests for several names, granted all or none.
+  upgrade,           ///< Shared to exclusive without releasing the hold.
+  downgrade,         ///< Exclusive to shared without releasing the hold.
+  new_ttl,           ///< Changing the TTL of a live lease.
   reentry,           ///< SelfConflict::reenter.
   barging,           ///< Fairness::barging.
   replicas,          ///< LockOptions::min_replicas.
-  one_lease,         ///< Several locks live and die with one lease.
-  deadlocks,         ///< A cycle of waits between leases is found.
-  watches,           ///< Tells what happens.
-  outlives_process,  ///< Other processes meet here, and a dead one's locks come free.
-  failover,          ///< Goes on, and forgets nothing, when a server dies.
+  one_lease,         ///< Several locks attached to one lease.
+  deadlocks,         ///< Deadlock detection across leases.
+  watches,           ///< Event streams of locks.
+  outlives_process,  ///< Locks shared between processes; the locks of a dead process expire.
+  failover,          ///< Keeps all holds when one server fails.
 };
 inline constexpr Capability last_capability = Capability::failover;
 
@@ -175,43 +180,47 @@ class Capabilities {
   std::uint32_t bits_ = 0;
 };
 
-/// How much a backend takes. Checked by the client, so that what can never succeed is told before
+/// Size limits of a backend. The client checks them, so that an impossible request fails before
 /// anything is sent.
 struct Limits {
   std::size_t name_bytes_max = 1024;
   std::size_t owner_bytes_max = 256;
   std::size_t metadata_bytes_max = 4096;
   std::size_t items_max = 64;
-  std::size_t renewals_max = 10'000;  ///< Leases in one renew_leases().
+  std::size_t renewals_max = 10'000;  ///< Leases in one renew_leases() call.
   std::chrono::milliseconds ttl_min{100};
   std::chrono::milliseconds ttl_max = std::chrono::hours(24);
 };
 
-// The seam
+// Interface
 // ------------------------------------------------------------------------------------------
 
-/// Hears what nobody asked for. Calls come on any thread, without any lock of the backend held;
-/// they are quick and do not end the backend.
+/// Observer of unsolicited changes. Calls arrive on any thread and without any mutex of the backend
+/// held. An implementation returns quickly and does not destroy the backend.
 class Listener {
  public:
   virtual ~Listener() = default;
-  /// The lease ended without our asking, and all that hung on it. Waits under it are answered
-  /// `lease_lost` besides.
+  /// The lease expired or was revoked by another party, with every hold attached to it. Pending
+  /// acquires under it fail with `lease_lost` separately.
   virtual void lease_lost(LeaseId lease) = 0;
-  /// A hold was taken away by an operator; its lease lives on.
+  /// An operator force-released a hold; its lease stays alive.
   virtual void hold_force_released(LeaseId lease, RequestId acquired) = 0;
-  /// The way to the servers is cut, or there again. Leases live on until their time is over.
+  /// The connection to the service was lost or restored. Leases stay valid until their TTL.
   virtual void connection_changed(bool is_connected, std::string_view detail) = 0;
 };
 
-/// A lock service, as the client library sees it. Everything is asynchronous: no call waits for the
-/// network. Every `done` is called exactly once, on any thread, perhaps before the call returns,
-/// and never with a lock of the backend held; when the backend ends, with `unavailable` at the
-/// latest. The caller holds no lock either. Thread safe; operations of one thread arrive in their
-/// order.
+/// Asynchronous client of a lock service.
 ///
-/// Errors are those of Errc. `unavailable`: nobody knows what became of it. A backend sends again
-/// by itself what it can (by request id) before it says so.
+/// Guarantees
+///   - No call blocks on the network, except watch().
+///   - Each `done` is called exactly once, on any thread, possibly before the call returns, and
+///   never with a mutex of the backend held. When the backend is destroyed, pending ones complete
+///   with `unavailable` at the latest.
+///   - Requests of one thread reach the service in call order.
+///   - After a connection loss a backend retries by request id what can be retried safely.
+///   `unavailable` means that the outcome of the request is unknown.
+///
+/// Thread safe. REQUIRES: the caller holds no mutex that a callback may lock.
 class Backend {
  public:
   template <class T>
@@ -220,57 +229,58 @@ class Backend {
   Backend() = default;
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
-  /// Ends the leases of this client, if it can without waiting. ENSURES: every `done` has been
-  /// called and nothing is called any more. May be called by any thread that is not inside a
-  /// callback of this backend; callbacks that it makes ask for nothing new.
+  /// Revokes the leases of this client as far as that is possible without waiting. ENSURES: every
+  /// `done` has been called, and no callback runs any more. REQUIRES: not called inside a callback
+  /// of this backend; callbacks make no new request.
   virtual ~Backend() = default;
 
   [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
   [[nodiscard]] virtual Limits limits() const noexcept = 0;
 
-  /// REQUIRES: once, before everything below. The listener outlives the backend.
+  /// Connects the observer. REQUIRES: called once, before all calls below; the listener outlives
+  /// the backend.
   virtual void start(Listener& listener) = 0;
 
   virtual void grant_lease(LeaseRequest request, Done<void> done) = 0;
-  /// REQUIRES: not more than Limits::renewals_max.
+  /// Renews leases. REQUIRES: at most Limits::renewals_max ids.
   virtual void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) = 0;
-  /// Renews a lease, and counts this ttl for it from then on. `lease_lost` if it has ended,
-  /// `invalid_argument` if this ttl is not taken, and then it is as it was; after any other error
-  /// it may be either. What arrives twice, or late, is done once. REQUIRES: Capability::new_ttl.
+  /// Renews a lease and replaces its TTL. `lease_lost`: the lease has ended. `invalid_argument`:
+  /// the service rejects the TTL and keeps the old one. After any other error either TTL may be in
+  /// effect. A repeated or late request is applied once. REQUIRES: Capability::new_ttl.
   virtual void set_ttl(TtlRequest /*request*/, Done<void> done) {
     done(fail(Errc::unsupported, "this backend does not support new_ttl"));
   }
-  /// Ends the lease and all that hangs on it.
+  /// Ends the lease and releases every hold attached to it.
   virtual void revoke_lease(LeaseId lease, Done<void> done) = 0;
 
-  /// `done` comes when it is granted, refused, or abandoned. The lease need not be confirmed yet if
-  /// grant_lease() was called before.
+  /// `done` runs when the request is granted, refused or abandoned. The lease need not be confirmed
+  /// yet if grant_lease() was called before.
   virtual void acquire(AcquireRequest request, Done<Granted> done) = 0;
-  /// Leaves the queue: the `done` of the acquire is called with `cancelled`, or with the grant if
-  /// that was first.
+  /// Cancels a pending acquire. Its `done` gets `cancelled`, or the grant if that came first.
   virtual void abandon(LeaseId lease, RequestId request) = 0;
-  /// `not_held` if it was not held any more.
+  /// Releases one acquisition. `not_held`: the service no longer had the hold.
   virtual void release(ReleaseRequest request, Done<void> done) = 0;
 
-  /// Weakens a hold; nobody else holds it in between, and the token stays. Whoever may go then is
-  /// let in, in order. `not_held` if it was not held any more. REQUIRES: Capability::downgrade.
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): those who promise it keep the request.
+  /// Changes a hold to a weaker mode. The hold and its token persist throughout; waiters that
+  /// become compatible are granted in order. `not_held`: the service no longer had the hold.
+  /// REQUIRES: Capability::downgrade.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): overriding functions keep the request.
   virtual void downgrade(DowngradeRequest /*request*/, Done<void> done) {
     done(fail(Errc::unsupported, "this backend does not support downgrade"));
   }
 
-  /// Tells events in order, without gap or duplicate, until unwatch(). An error is the last call.
-  /// The one call that may wait for the network: until the service watches, so that nothing that
-  /// happens after the call is missed.
+  /// Reports events to `sink` in order, without gap or duplicate, until unwatch(). An error is the
+  /// last call. This call may block until the service has registered the watch, so that no event
+  /// after the call is missed.
   using Sink = std::move_only_function<void(Result<LockEvent>)>;
   virtual WatchId watch(WatchRequest request, Sink sink) = 0;
-  /// A thread that is on its way already may still call the sink.
+  /// Stops a watch. A call of the sink that is already in progress may still finish.
   virtual void unwatch(WatchId watch) = 0;
 
-  /// Where threads that wait for a `done` block. A backend with an event loop lets them run it.
+  /// Parker of the threads that wait for a `done`. A backend with an event loop lets them run it.
   [[nodiscard]] virtual sys::Parker& parker() noexcept { return sys::thread_parker(); }
 
-  /// Who holds this name at the moment.
+  /// Queries the current holders of a name.
   virtual void holders(std::string name, Done<std::vector<Holder>> done) = 0;
 };
 

@@ -6,10 +6,11 @@
 
 namespace tenure::backends {
 
-/// What a client answers in a child of fork(): it is the parent's.
+/// Error of every call in a forked child: the connections belong to the parent process.
 [[nodiscard]] Error inherited_error();
 
-/// Takes the place of a client's backend in a child of fork(), and refuses everything. Thread safe.
+/// Null object that replaces a client's backend in a child of fork() and rejects every request,
+/// because sockets and threads do not survive fork(). Thread safe.
 [[nodiscard]] Backend& inherited_backend() noexcept;
 
 }  // namespace tenure::backends

@@ -22,8 +22,9 @@ Schemes& schemes() {
   return all;
 }
 
-/// Names the library of a scheme that this program does not contain; empty for unknown schemes.
-std::string how_to_get(std::string_view scheme) {
+/// Remedy for a scheme that this program does not contain: names the library to link; empty for
+/// unknown schemes.
+std::string link_hint(std::string_view scheme) {
   using Library = std::pair<std::string_view, std::string_view>;
   constexpr std::array<Library, 12> libraries{{{"tenure", "cluster"},
                                                {"redis", "redis"},
@@ -42,9 +43,8 @@ std::string how_to_get(std::string_view scheme) {
     return {};
   }
   const std::string library(it->second);
-  return ". It is a library of its own: link tenure::" + library +
-         " (CMake: find_package(tenure COMPONENTS " + library +
-         ")) or what pkg-config --libs tenure_" + library + " says";
+  return ". Link the library tenure::" + library + " (CMake: find_package(tenure COMPONENTS " +
+         library + "); pkg-config: tenure_" + library + ")";
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ Result<OpenBackend> find_scheme(const std::string& scheme) {
   for (const auto& [name, opener] : all.openers) {
     known += (known.empty() ? "" : ", ") + name + "://";
   }
-  return fail(Errc::unsupported, "at 0: this program does not know " + scheme + "://; it knows " +
-                                     known + how_to_get(scheme));
+  return fail(Errc::unsupported, "at 0: this program does not contain " + scheme +
+                                     "://; it contains " + known + link_hint(scheme));
 }
 
 }  // namespace tenure::backends

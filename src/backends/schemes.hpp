@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include <tenure/error.hpp>
 #include <tenure/client/options.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/backend.hpp"
 #include "backends/url.hpp"

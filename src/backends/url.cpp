@@ -14,12 +14,12 @@ bool is_scheme_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
 }
 
-/// Undoes %XX in text that begins at `position` of the URL.
+/// Decodes %XX in text that begins at `position` of the URL.
 Result<Url::Part> decode(std::string_view text, std::size_t position) {
   Url::Part part{.text = {}, .position = position};
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (static_cast<unsigned char>(text[at]) <= ' ') {
-      return complain_at(position + at, "a blank or a control character; write it as %XX");
+      return url_error(position + at, "a space or control character; encode it as %XX");
     }
     if (text[at] != '%') {
       part.text.push_back(text[at]);
@@ -28,7 +28,7 @@ Result<Url::Part> decode(std::string_view text, std::size_t position) {
     const auto digits = text.substr(at + 1, 2);
     const auto value = sys::parse_number<std::uint8_t>(digits, 16);
     if (digits.size() != 2 || !value) {
-      return complain_at(position + at, "two hexadecimal digits are expected after '%'");
+      return url_error(position + at, "two hexadecimal digits are expected after '%'");
     }
     part.text.push_back(static_cast<char>(*value));
     at += 2;
@@ -39,7 +39,7 @@ Result<Url::Part> decode(std::string_view text, std::size_t position) {
 Result<Url::Parameter> parse_parameter(std::string_view text, std::size_t position) {
   const auto equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos) {
-    return complain_at(position, "an option is written key=value");
+    return url_error(position, "an option is written key=value");
   }
   auto key = decode(text.substr(0, equals), position);
   if (!key) {
@@ -52,7 +52,7 @@ Result<Url::Parameter> parse_parameter(std::string_view text, std::size_t positi
   return Url::Parameter{.key = *std::move(key), .value = *std::move(value)};
 }
 
-/// Adds the options, which begin at `position`.
+/// Parses the options that begin at `position` and adds them to the URL.
 Result<void> parse_parameters(std::string_view text, std::size_t position, Url& url) {
   while (!text.empty()) {
     const auto piece = text.substr(0, text.find('&'));
@@ -68,7 +68,7 @@ Result<void> parse_parameters(std::string_view text, std::size_t position, Url& 
   return {};
 }
 
-/// One host[:port] that begins at `position`.
+/// Parses one host[:port] that begins at `position`.
 Result<Endpoint> parse_endpoint(std::string_view text, std::size_t position,
                                 std::uint16_t default_port) {
   Endpoint endpoint{.host = {}, .port = default_port};
@@ -76,7 +76,7 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::size_t position,
   if (text.starts_with('[')) {
     const auto close = text.find(']');
     if (close == std::string_view::npos) {
-      return complain_at(position, "the ']' of an IPv6 address is missing");
+      return url_error(position, "the ']' of an IPv6 address is missing");
     }
     endpoint.host = text.substr(1, close - 1);
     rest = text.substr(close + 1);
@@ -85,7 +85,7 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::size_t position,
     rest = text.substr(endpoint.host.size());
   }
   if (endpoint.host.empty()) {
-    return complain_at(position, "a host name is missing");
+    return url_error(position, "a host name is missing");
   }
   if (rest.empty()) {
     return endpoint;
@@ -93,7 +93,7 @@ Result<Endpoint> parse_endpoint(std::string_view text, std::size_t position,
   const auto where = position + text.size() - rest.size();
   endpoint.port = sys::parse_number<std::uint16_t>(rest.substr(1)).value_or(0);
   if (rest.front() != ':' || endpoint.port == 0) {
-    return complain_at(where, "a port is a number from 1 to 65535 after ':'");
+    return url_error(where, "expected a port from 1 to 65535 after ':'");
   }
   return endpoint;
 }
@@ -106,7 +106,7 @@ std::string without_secrets(std::string_view url) {
     return std::string(url);
   }
   const auto begin = mark + 3;
-  // As parse_url has it: a secret may have an '@' in it, and no '/' or '?'.
+  // The same rule as in parse_url(): a password may contain '@', but neither '/' nor '?'.
   const auto end = std::min(url.find_first_of("/?", begin), url.size());
   const auto at = url.substr(0, end).rfind('@');
   if (at == std::string_view::npos || at < begin) {
@@ -115,7 +115,7 @@ std::string without_secrets(std::string_view url) {
   return std::string(url.substr(0, begin)) + "***" + std::string(url.substr(at));
 }
 
-std::unexpected<Error> complain_at(std::size_t position, std::string_view why) {
+std::unexpected<Error> url_error(std::size_t position, std::string_view why) {
   return fail(Errc::invalid_argument, "at " + std::to_string(position) + ": " + std::string(why));
 }
 
@@ -124,9 +124,9 @@ Result<Url> parse_url(std::string_view text) {
   const auto* const scheme_end = std::ranges::find_if_not(text, is_scheme_character);
   const auto scheme_bytes = static_cast<std::size_t>(scheme_end - text.begin());
   if (scheme_bytes == 0 || !text.substr(scheme_bytes).starts_with("://")) {
-    return complain_at(scheme_bytes,
-                       "a URL begins with a scheme in lower case and \"://\", such as "
-                       "memory://");
+    return url_error(scheme_bytes,
+                     "a URL begins with a scheme in lower case and \"://\", such as "
+                     "memory://");
   }
   url.scheme = text.substr(0, scheme_bytes);
   const auto begin = scheme_bytes + 3;
@@ -134,7 +134,7 @@ Result<Url> parse_url(std::string_view text) {
   const auto slash = std::min(text.find('/', begin), question);
 
   const auto servers = text.substr(begin, slash - begin);
-  // A password may have an '@' in it, a host not.
+  // A password may contain '@', a host may not: split at the last one.
   url.login_bytes = servers.rfind('@') + 1;
   auto authority = decode(servers, begin);
   if (!authority) {

@@ -11,8 +11,8 @@
 
 namespace tenure::backends {
 
-/// Where a lock service is: scheme://authority/path?key=value&key=value. Every part remembers at
-/// which byte of the URL it begins, for complaints.
+/// Parsed URL of a lock service: scheme://authority/path?key=value&key=value. Every part keeps its
+/// byte position in the URL for error messages.
 struct Url {
   struct Part {
     std::string text{};  ///< %XX decoded.
@@ -25,42 +25,42 @@ struct Url {
 
   std::string scheme{};
   Part authority{};
-  std::size_t login_bytes = 0;  ///< How much of the URL user[:password]@ takes, see take_login().
-  Part path{};                  ///< Without the '/' before it.
+  std::size_t login_bytes = 0;  ///< Bytes of `user[:password]@` in the URL, see take_login().
+  Part path{};                  ///< Path without the leading '/'.
   std::vector<Parameter> parameters{};
 };
 
-/// One server.
+/// Host and port of a server.
 struct Endpoint {
-  std::string host{};  ///< Without the brackets of an IPv6 address.
+  std::string host{};  ///< Host name or address, without the brackets of IPv6.
   std::uint16_t port = 0;
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-/// `invalid_argument`, `at 9: …`, if it is none.
+/// Parses a URL. `invalid_argument` names the position: `at 9: …`.
 [[nodiscard]] Result<Url> parse_url(std::string_view text);
 
-/// The authority as `host[:port],host[:port],…`; at least one.
+/// Parses the authority as `host[:port],host[:port],…` with at least one element.
 [[nodiscard]] Result<std::vector<Endpoint>> endpoints_of(const Url& url,
                                                          std::uint16_t default_port);
 
-/// "127.0.0.1:6379", "[::1]:6379": for people.
+/// Display name: "127.0.0.1:6379", "[::1]:6379".
 [[nodiscard]] std::string name_of(const Endpoint& endpoint);
 
-/// Who we say we are.
+/// Credentials of a URL.
 struct Login {
   std::string user{};
   std::optional<std::string> password{};
   std::size_t position = 0;
 };
-/// Takes user[:password]@ off the front of the authority, if it is there.
+/// Removes user[:password]@ from the authority, if present.
 [[nodiscard]] std::optional<Login> take_login(Url& url);
 
-/// A URL as people and logs may see it: without what stands before the '@' of its authority.
+/// URL for logs and errors: the credentials before '@' are replaced by `***`.
 [[nodiscard]] std::string without_secrets(std::string_view url);
 
-/// `at 9: why`: positions count bytes from 0.
-[[nodiscard]] std::unexpected<Error> complain_at(std::size_t position, std::string_view why);
+/// Error `at 9: why` for a part of a URL; positions count bytes from 0.
+[[nodiscard]] std::unexpected<Error> url_error(std::size_t position, std::string_view why);
 
 }  // namespace tenure::backends

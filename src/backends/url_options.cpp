@@ -59,7 +59,7 @@ UrlOptions& UrlOptions::add(std::string_view name, Set set) {
 UrlOptions& UrlOptions::text(std::string_view name, std::string& target, Check check) {
   return add(name, [&target, check = std::move(check)](const Url::Part& value) -> Result<void> {
     if (const auto expected = check ? check(value.text) : std::string(); !expected.empty()) {
-      return complain_at(value.position, expected);
+      return url_error(value.position, expected);
     }
     target = value.text;
     return {};
@@ -69,7 +69,7 @@ UrlOptions& UrlOptions::text(std::string_view name, std::string& target, Check c
 UrlOptions& UrlOptions::flag(std::string_view name, bool& target) {
   return add(name, [name = std::string(name), &target](const Url::Part& value) -> Result<void> {
     if (value.text != "true" && value.text != "false") {
-      return complain_at(value.position, name + " is true or false");
+      return url_error(value.position, name + " is true or false");
     }
     target = value.text == "true";
     return {};
@@ -87,8 +87,8 @@ UrlOptions& UrlOptions::add_duration(std::string_view name, microseconds unit,
                    (limits.most && *time > *limits.most)) {
                  const auto* const examples =
                      unit < std::chrono::milliseconds(1) ? "50us or 1ms" : "50ms, 2s or 1m";
-                 return complain_at(value.position, name + " is a time" + bounds_of(limits) +
-                                                        ", such as " + examples);
+                 return url_error(value.position, name + " is a time" + bounds_of(limits) +
+                                                      ", such as " + examples);
                }
                set(*time);
                return {};
@@ -99,14 +99,14 @@ UrlOptions& UrlOptions::file(std::string_view name, std::optional<File>& target)
   return add(name, [&target](const Url::Part& value) -> Result<void> {
     std::ifstream stream(value.text, std::ios::binary);
     if (!stream) {
-      return complain_at(value.position, "cannot read " + value.text);
+      return url_error(value.position, "cannot read " + value.text);
     }
     std::ostringstream content;  // a folder can be opened, and fails only now
     content << stream.rdbuf();
     File file{.content = std::move(content).str(), .position = value.position};
     if (file.content.empty()) {
       // Not the same as an option that is missing: without tls_ca the system's authorities count.
-      return complain_at(value.position, value.text + " is empty, or no file");
+      return url_error(value.position, value.text + " is empty or not a file");
     }
     target = std::move(file);
     return {};
@@ -121,7 +121,7 @@ Result<void> UrlOptions::consume(Url& url) {
     return {};
   }
   const auto& key = url.parameters.front().key;
-  return complain_at(key.position, "unknown option \"" + key.text + "\"; there are " + known_);
+  return url_error(key.position, "unknown option \"" + key.text + "\"; known options: " + known_);
 }
 
 Result<void> UrlOptions::consume_known(Url& url) {
@@ -133,8 +133,8 @@ Result<void> UrlOptions::consume_known(Url& url) {
       continue;
     }
     if (std::exchange(option->is_given, true)) {
-      return complain_at(parameter.key.position,
-                         "the option \"" + option->name + "\" is given twice; give it once");
+      return url_error(parameter.key.position,
+                       "the option \"" + option->name + "\" is given twice; give it once");
     }
     if (auto set = option->set(parameter.value); !set) {
       return set;

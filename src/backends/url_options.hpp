@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/error.hpp>
 #include <tenure/client/options.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/url.hpp"
 #include "sys/parse_number.hpp"
@@ -108,9 +108,9 @@ UrlOptions& UrlOptions::number(std::string_view name, Number& target,
              [name = std::string(name), &target, limits](const Url::Part& value) -> Result<void> {
                const auto number = sys::parse_number<Number>(value.text);
                if (!number || *number < limits.least || *number > limits.most) {
-                 return complain_at(value.position, name + " is a number from " +
-                                                        std::to_string(limits.least) + " to " +
-                                                        std::to_string(limits.most));
+                 return url_error(value.position, name + " is a number from " +
+                                                      std::to_string(limits.least) + " to " +
+                                                      std::to_string(limits.most));
                }
                target = *number;
                return {};

@@ -37,14 +37,14 @@ TEST_F(ZookeeperConnection, a_closed_port_is_reported_at_once) {
   const auto one = std::to_string(free_port());
 
   expect(refusal("zookeeper://127.0.0.1:" + one), Errc::unavailable,
-         "127.0.0.1:" + one + ": Connection refused; does a ZooKeeper run there?");
+         "127.0.0.1:" + one + ": Connection refused; is ZooKeeper running there?");
 }
 
 TEST_F(ZookeeperConnection, a_silent_server_is_unavailable_within_the_timeout) {
   const FakeRedis silent("");
   const auto url = "zookeeper" + silent.url().substr(silent.url().find(':'));
 
-  expect(refusal(url, 300ms), Errc::unavailable, "it does not answer; is it ZooKeeper");
+  expect(refusal(url, 300ms), Errc::unavailable, "it does not respond; is it ZooKeeper");
 }
 
 TEST_F(ZookeeperConnection, another_service_on_the_port_is_unavailable_in_time) {

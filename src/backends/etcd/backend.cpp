@@ -41,7 +41,7 @@ Result<std::unique_ptr<EtcdBackend>> EtcdBackend::open(const Address& address,
   backend->parker().wait(backend->first_attempt_done_,
                          std::chrono::steady_clock::now() + timeout + grace);
   if (!backend->first_attempt_done_.is_signalled()) {
-    return fail(Errc::unavailable, "no server answers");
+    return fail(Errc::unavailable, "no server responds");
   }
   if (!backend->first_attempt_) {
     return std::unexpected(backend->first_attempt_.error());

@@ -103,7 +103,7 @@ void Connection::begin_handshake(const std::shared_ptr<grpc::Channel>& channel) 
         if (!error && self && self->channel_ == channel && !self->is_up_) {
           self->connector_->mark_failed();
           self->disconnect({.code = Errc::unavailable,
-                            .detail = self->server_ + ": it does not answer; is it etcd?"});
+                            .detail = self->server_ + ": it does not respond; is it etcd?"});
         }
       });
   address_.user.empty() ? check_status() : authenticate();
@@ -119,7 +119,7 @@ bool Connection::is_current_success(const std::shared_ptr<grpc::Channel>& channe
   }
   auto failure = classify(status, server_);
   if (failure.error == Errc::unavailable && !channel->is_tls()) {
-    failure.error.detail += "; if it wants TLS, it is etcds://";
+    failure.error.detail += "; if it requires TLS, use etcds://";
   }
   disconnect(failure.error);
   return false;
@@ -161,14 +161,13 @@ void Connection::check_status() {
         auto code = Errc::unavailable;
         if (version_from(answer.version()) < version_min) {
           code = Errc::unsupported;
-          why = "it says that it is version \"" + answer.version() +
-                "\"; etcd 3.4 or later is needed";
+          why = "it reports version \"" + answer.version() + "\"; etcd 3.4 or later is needed";
         } else if (self->cluster_ && *self->cluster_ != cluster) {
           // Locks would be granted twice.
           code = Errc::invalid_argument;
-          why = "it is a member of another cluster than the one we were connected to";
+          why = "it belongs to a different cluster than the previous member";
         } else if (answer.is_learner()) {
-          why = "it is a learner, which does not answer";
+          why = "it is a learner, which serves no requests";
         } else if (answer.leader() == 0) {
           why = "it has no leader";
         }

@@ -114,7 +114,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   FirstConnection on_first_connection_;
   std::size_t first_attempts_left_;
   boost::asio::steady_timer connect_timer_;
-  Error last_failure_{.code = Errc::unavailable, .detail = "no server answers"};
+  Error last_failure_{.code = Errc::unavailable, .detail = "no server responds"};
 };
 
 }  // namespace tenure::backends::etcd

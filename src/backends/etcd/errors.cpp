@@ -21,16 +21,16 @@ constexpr std::array rules{
     Rule{"invalid auth token", Recovery::reauthenticate, Errc::permission_denied, ""},
     Rule{"revision of auth store is old", Recovery::reauthenticate, Errc::permission_denied, ""},
     Rule{"user name is empty", Recovery::none, Errc::permission_denied,
-         "; etcd://user:password@host says who we are"},
+         "; use etcd://user:password@host"},
     Rule{"authentication failed", Recovery::none, Errc::permission_denied,
          "; user or password is wrong"},
     Rule{"authentication is not enabled", Recovery::none, Errc::permission_denied,
-         "; it knows no users, so name none"},
+         "; authentication is disabled on the server; remove user:password from the URL"},
     Rule{"permission denied", Recovery::none, Errc::permission_denied,
-         "; docs/reference/etcd_keys.md has the rights that a user needs"},
+         "; docs/reference/etcd_keys.md lists the required permissions"},
     Rule{"requested lease not found", Recovery::none, Errc::lease_lost, ""},
     Rule{"database space exceeded", Recovery::none, Errc::resource_exhausted,
-         "; nothing was changed. An operator compacts and defragments it"},
+         "; nothing was changed; an operator must compact and defragment it"},
     Rule{"request is too large", Recovery::none, Errc::invalid_argument, ""},
     Rule{"too many operations", Recovery::none, Errc::invalid_argument, ""},
     Rule{"duplicate key given", Recovery::none, Errc::invalid_argument, ""},
@@ -83,7 +83,7 @@ Failure classify(const std::string& message, const std::string& server) {
 
 Error malformed_reply(const std::string& server) {
   return {.code = Errc::unavailable,
-          .detail = server + ": an answer that makes no sense; is it etcd, 3.4 or later?"};
+          .detail = server + ": malformed reply; is it etcd, 3.4 or later?"};
 }
 
 }  // namespace tenure::backends::etcd

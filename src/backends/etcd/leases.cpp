@@ -16,7 +16,7 @@ std::int64_t seconds_of(milliseconds ttl) {
 }
 
 Error ended() {
-  return {.code = Errc::lease_lost, .detail = "the lease has ended; begin anew"};
+  return {.code = Errc::lease_lost, .detail = "the lease has ended; request a new one"};
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ void Leases::Renewal::item_done() {
 
 void Leases::renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done) {
   if (!connection_->is_up()) {
-    done(fail(Errc::unavailable, "no server answers at the moment"));
+    done(fail(Errc::unavailable, "no server responds at the moment"));
     return;
   }
   const auto renewal = std::make_shared<Renewal>();
@@ -195,7 +195,7 @@ void Leases::keep_alive(LeaseId id, RenewalItem item) {
     connection_->begin("/etcdserverpb.Lease/LeaseKeepAlive", stream_);
   }
   if (!stream_) {
-    item.renewal->error = Error{.code = Errc::unavailable, .detail = "no server answers"};
+    item.renewal->error = Error{.code = Errc::unavailable, .detail = "no server responds"};
     item.renewal->item_done();
     return;
   }
@@ -322,7 +322,7 @@ void Leases::disconnected() {
   for (auto& [number, due] : std::exchange(awaiting_reply_, {})) {
     for (auto& item : due.items) {
       item.renewal->error =
-          Error{.code = Errc::unavailable, .detail = "the connection broke before the answer"};
+          Error{.code = Errc::unavailable, .detail = "connection lost before the reply"};
       item.renewal->item_done();
     }
   }

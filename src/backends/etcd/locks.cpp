@@ -58,7 +58,8 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   entry.queue_key.lease = number_of(entry.request.lease);
   if (is_self_blocking(entry)) {
     const bool would_wait = entry.request.queue == Queue::wait;
-    done(would_wait ? fail(Errc::deadlock, "the lease waits for itself") : fail(Errc::would_block));
+    done(would_wait ? fail(Errc::deadlock, "the lease would block itself")
+                    : fail(Errc::would_block));
     return;
   }
   entry.done = std::move(done);

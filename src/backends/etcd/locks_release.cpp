@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds watch_own_delay{100};
 
 Error wait_lost() {
-  return {.code = Errc::lease_lost, .detail = "the lease of this wait ended; ask again"};
+  return {.code = Errc::lease_lost, .detail = "the lease of this wait ended; retry"};
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void Locks::removal_done(const Outcome& answer, Backend::Done<void> done) {
   } else if (answer->responses[0]->txn().succeeded()) {
     done({});
   } else if (answer->is_retry) {
-    done(fail(Errc::unavailable, "the connection broke while it was given back; it is free now"));
+    done(fail(Errc::unavailable, "connection lost during the release; the lock is free now"));
   } else {
     done(fail(Errc::not_held));
   }
@@ -307,10 +307,9 @@ void Locks::own_key_lost(const RequestKey& id) {
       holds.push_back(other.request);
     }
   }
-  complete(entry,
-           fail(Errc::lease_lost,
-                "its place in the queue is gone: the lease has ended, or an operator removed "
-                "it; ask again"));
+  complete(entry, fail(Errc::lease_lost,
+                       "its queue key was deleted: the lease has ended, or an operator removed it; "
+                       "retry"));
   for (const auto hold : holds) {
     if (listener_ != nullptr) {
       listener_->hold_force_released(lease, hold);

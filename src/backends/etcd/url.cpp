@@ -16,7 +16,7 @@ constexpr std::size_t root_bytes_max = 256;
 Result<std::string> root_of(const Url& url) {
   auto root = url.path.text;
   if (root.size() > root_bytes_max) {
-    return complain_at(url.path.position, "what stands before names has at most 256 bytes");
+    return url_error(url.path.position, "the prefix of names has at most 256 bytes");
   }
   if (!root.empty() && !root.ends_with('/')) {
     root += '/';
@@ -30,7 +30,7 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds timeout) {
   Address address{.servers = {.kind = "etcd"}};
   if (auto login = take_login(url)) {
     if (login->user.empty() || login->password.value_or("").empty()) {
-      return complain_at(login->position, "a user of etcd has a password: user:password@host");
+      return url_error(login->position, "etcd requires user and password: user:password@host");
     }
     address.user = std::move(login->user);
     address.password = *std::move(login->password);

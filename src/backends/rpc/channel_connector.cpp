@@ -57,7 +57,7 @@ void ChannelConnector::connect() {
 }
 
 bool ChannelConnector::redirect_to(const Endpoint& leader) {
-  // One that leads and is not ready yet names itself.
+  // A new leader that is not ready yet redirects to itself.
   return leader != current_ && selector_.redirect_to(leader, EndpointSelector::Clock::now());
 }
 

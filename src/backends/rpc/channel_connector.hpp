@@ -20,41 +20,44 @@
 
 namespace tenure::backends {
 
-/// Where the servers of one service are, and how they are spoken to.
+/// Endpoints of one service and the transport to use.
 struct Servers {
-  std::vector<Endpoint> endpoints{};                 ///< At least one.
-  std::shared_ptr<boost::asio::ssl::context> tls{};  ///< Null: plain text.
-  std::chrono::milliseconds connect_timeout{5000};   ///< For each.
-  std::string kind = "a tenured";                    ///< What should run there, for people.
-  std::string token{};                               ///< Shown with every call, if there is one.
+  std::vector<Endpoint> endpoints{};  ///< Endpoints in the order of the URL; at least one.
+  std::shared_ptr<boost::asio::ssl::context> tls{};  ///< TLS context; null: plaintext.
+  std::chrono::milliseconds connect_timeout{5000};   ///< Timeout of one connection attempt.
+  std::string kind = "a tenured";                    ///< Expected service, for error messages.
+  std::string token{};  ///< Bearer token sent with every call; empty: none.
 };
 
-/// How a call at `server` ended, if not well.
+/// Maps a failed status of a call to `server` to an error.
 [[nodiscard]] Error error_from(const grpc::Status& status, const std::string& server);
 
-/// Makes connections, one after the other, to whichever server answers, in the order of an
-/// EndpointSelector. All on the loop's thread.
+/// Connector with retry: connects to one server after the other, in the order of an
+/// EndpointSelector, until one completes the HTTP/2 handshake. Owns at most one connection attempt;
+/// hands each channel over to its owner.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class ChannelConnector : public std::enable_shared_from_this<ChannelConnector> {
  public:
   struct Callbacks {
-    /// A connection stands.
+    /// Called with each established channel.
     std::function<void(const std::shared_ptr<grpc::Channel>&)> connected;
-    /// None does, and why; it is tried again.
+    /// Called when an attempt failed; the connector retries.
     std::function<void(const Error& why)> failed;
   };
 
   ChannelConnector(boost::asio::io_context& loop, Servers servers, Callbacks calls);
 
-  /// Connects, at once the first time and after a pause when it failed before. Nothing happens if
-  /// that is under way.
+  /// Starts an attempt: at once in the first round, after a backoff delay later. No effect while an
+  /// attempt is in progress.
   void connect();
-  /// The one that we reached works: the next pause is short again.
+  /// Marks the current server healthy: the next delay is short again.
   void mark_healthy() { selector_.mark_healthy(current_); }
-  /// It does not answer any more.
+  /// Marks the current server failed: it stopped responding.
   void mark_failed() { selector_.mark_failed(current_, EndpointSelector::Clock::now()); }
-  /// It says that this one leads. True: the next dial() goes there.
+  /// Handles a redirect to the leader. Returns true if the next connect() goes there.
   [[nodiscard]] bool redirect_to(const Endpoint& leader);
-  /// A pause was made before it is asked again who leads.
+  /// Allows new redirects, after the caller has paused.
   void reset_redirects() { selector_.reset_redirects(); }
   [[nodiscard]] bool has_single_endpoint() const { return selector_.size() == 1; }
   void stop();
@@ -63,19 +66,19 @@ class ChannelConnector : public std::enable_shared_from_this<ChannelConnector> {
   void attempt(const Endpoint& endpoint);
   void handshake(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport);
   void failed(const Endpoint& endpoint, const Error& why);
-  /// Gives up the connection that is being made, if there is one.
+  /// Cancels the attempt in progress, if any.
   void cancel_attempt();
 
   boost::asio::io_context& loop_;
   Servers servers_;
   Callbacks callbacks_;
-  std::shared_ptr<net::Connector> connector_;   ///< Null: no connection is being made.
-  std::shared_ptr<grpc::Channel> handshaking_;  ///< Being greeted.
+  std::shared_ptr<net::Connector> connector_;   ///< Attempt in progress; null: none.
+  std::shared_ptr<grpc::Channel> handshaking_;  ///< Channel whose handshake is in progress.
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer handshake_timer_;
   net::Connector::Clock::time_point deadline_{};  ///< End of the current attempt.
   EndpointSelector selector_;
-  Endpoint current_;  ///< With whom the last connection stands, or stood.
+  Endpoint current_;  ///< Endpoint of the latest established connection.
   bool is_connecting_ = false;
   bool is_stopped_ = false;
 };

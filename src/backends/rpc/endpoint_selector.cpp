@@ -8,7 +8,7 @@ namespace tenure::backends {
 namespace {
 
 constexpr std::size_t recent_failures_max = 16;
-/// Of a host name, RFC 1035.
+/// Maximum length of a host name (RFC 1035).
 constexpr std::size_t host_bytes_max = 253;
 
 }  // namespace
@@ -76,7 +76,7 @@ void EndpointSelector::mark_failed(const Endpoint& server, Clock::time_point now
 
 void EndpointSelector::mark_healthy(const Endpoint& server) {
   if (attempts_ == 0 && redirects_ == 0) {
-    return;  // As before, which is with every answer.
+    return;  // Common case: called for every reply.
   }
   attempts_ = 0;
   redirects_ = 0;
@@ -86,7 +86,7 @@ void EndpointSelector::mark_healthy(const Endpoint& server) {
   if (std::ranges::find(listed_, server) != listed_.end()) {
     return;
   }
-  // It may lead again when all that the URL names are gone.
+  // A former leader may lead again when all servers of the URL are gone.
   if (learned_.size() == learned_max) {
     learned_.erase(learned_.begin());
   }

@@ -14,29 +14,32 @@
 
 namespace tenure::backends {
 
-/// What a server says of where another one is. Nothing if it cannot be meant: no host, no port, or
-/// an address that only a listener can have, such as 0.0.0.0.
+/// Parses an endpoint from a redirect. Empty if it is unusable: no host, no port, or an address
+/// that only a listener can have, such as 0.0.0.0.
 [[nodiscard]] std::optional<Endpoint> endpoint_from(std::string_view text);
 
-/// Which server to try next, and when: the leader that another one named, at once; else one after
-/// the other, those of the URL and those that led before. The first round is without pauses, later
-/// ones have pauses that grow.
+/// Endpoint selection policy. A redirect to the leader is tried next and at once; otherwise the
+/// servers are tried in turn: those of the URL and former leaders. The first round has no delays;
+/// later rounds back off with jitter.
 ///
-/// A server that failed a moment ago is not gone to because another one names it: until a new
-/// leader is elected, the others name the one that has died. Nor are more than a few names followed
-/// one after the other, so that servers that name each other do not keep us busy.
+/// A redirect to a server that failed within the last second is ignored: until a new leader is
+/// elected, the other members keep naming the dead one. The number of consecutive redirects is
+/// bounded, so that servers that name each other cannot keep a client busy.
+///
+/// Pure policy without I/O or clock. Not thread safe.
 class EndpointSelector {
  public:
   using Clock = std::chrono::steady_clock;
   using Delay = net::Backoff::Delay;
 
-  static constexpr std::size_t redirects_max = 4;  ///< Names followed without a pause in between.
-  static constexpr std::size_t learned_max = 8;    ///< Servers remembered besides those of the URL.
+  static constexpr std::size_t redirects_max = 4;  ///< Consecutive redirects without a delay.
+  /// Former leaders remembered in addition to the URL.
+  static constexpr std::size_t learned_max = 8;
   static constexpr std::chrono::milliseconds failure_cooldown{1000};
   static constexpr std::chrono::milliseconds retry_delay_min{20};
   static constexpr std::chrono::milliseconds retry_delay_max{1000};
 
-  /// REQUIRES: at least one.
+  /// REQUIRES: at least one endpoint.
   explicit EndpointSelector(std::vector<Endpoint> listed, sys::RandomSource random = sys::random_id)
       : listed_(std::move(listed)),
         backoff_({.min = retry_delay_min, .max = retry_delay_max}, random) {}
@@ -47,15 +50,15 @@ class EndpointSelector {
   };
   [[nodiscard]] Attempt next();
 
-  /// Somebody says that this one leads. True: it is the next.
+  /// Handles a redirect. Returns true if `leader` is the next endpoint.
   bool redirect_to(const Endpoint& leader, Clock::time_point now);
-  /// A pause was made where we are: names may be followed again.
+  /// Resets the count of consecutive redirects, after the caller has paused.
   void reset_redirects() { redirects_ = 0; }
-  /// It cannot be reached, or does not answer any more.
+  /// Records that the server is unreachable or stopped responding.
   void mark_failed(const Endpoint& server, Clock::time_point now);
-  /// It leads, and answers.
+  /// Records that the server leads and responds: clears its failure and the backoff.
   void mark_healthy(const Endpoint& server);
-  /// How many servers it knows.
+  /// Number of known servers.
   [[nodiscard]] std::size_t size() const { return listed_.size() + learned_.size(); }
 
  private:
@@ -74,8 +77,8 @@ class EndpointSelector {
   std::optional<Endpoint> redirect_target_;
   net::Backoff backoff_;
   Delay round_delay_{};         ///< Delay before each attempt of the current round.
-  std::size_t next_index_ = 0;  ///< In the round.
-  std::size_t attempts_ = 0;    ///< Since we last arrived.
+  std::size_t next_index_ = 0;  ///< Position in the round.
+  std::size_t attempts_ = 0;    ///< Attempts since the last healthy connection.
   std::size_t redirects_ = 0;
 };
 

@@ -53,8 +53,9 @@ void write(const AcquireRequest& request, v1::Acquire& out) {
   if (request.queue == Queue::skip) {
     out.set_timeout_ms(0);
   }
-  out.set_self_conflict(request.spec->self_conflict == SelfConflict::reenter ? v1::SELF_CONFLICT_REENTER
-                                                                     : v1::SELF_CONFLICT_REFUSE);
+  out.set_self_conflict(request.spec->self_conflict == SelfConflict::reenter
+                            ? v1::SELF_CONFLICT_REENTER
+                            : v1::SELF_CONFLICT_REFUSE);
   out.set_owner(request.spec->owner);
   out.set_metadata(request.spec->metadata);
 }

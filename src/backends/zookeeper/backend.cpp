@@ -67,7 +67,7 @@ Result<void> ZookeeperBackend::wait_until_open(std::chrono::milliseconds timeout
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left <= std::chrono::steady_clock::duration::zero()) {
       return fail(Errc::unavailable, hosts_of(address_) +
-                                         ": it does not answer; is it ZooKeeper, and does it have "
+                                         ": it does not respond; is it ZooKeeper, and does it have "
                                          "a quorum?");
     }
     changed_.wait_for(mutex_, left);

@@ -122,7 +122,7 @@ Result<void> check_connectivity(const Address& address, std::chrono::millisecond
   }
   auto answer = attempts.wait(deadline);
   if (!answer) {
-    answer.error().detail += "; does a ZooKeeper run there?";
+    answer.error().detail += "; is ZooKeeper running there?";
   }
   return answer;
 }

@@ -19,18 +19,18 @@ Error error_from(int code, const std::string& what) {
     case ZNOAUTH:
       return {.code = Errc::permission_denied,
               .detail = said +
-                        "; zookeeper://user:password@host says who we are, and the access "
-                        "control list of the node what that is good for"};
+                        "; set the user with zookeeper://user:password@host and check the ACL "
+                        "of the node"};
     case ZAUTHFAILED:
     case ZSESSIONCLOSEDREQUIRESASLAUTH: return {.code = Errc::permission_denied, .detail = said};
     case ZINVALIDACL:
       return {.code = Errc::permission_denied,
-              .detail = said + "; the servers do not know who we are: user:password@host"};
+              .detail = said + "; the servers require credentials: user:password@host"};
     case ZNOCHILDRENFOREPHEMERALS:
       return {.code = Errc::invalid_argument,
               .detail = said +
-                        "; an ephemeral node stands where locks are to be kept: another "
-                        "chroot or name helps"};
+                        "; the parent is an ephemeral node, which cannot have children; use "
+                        "another chroot or name"};
     case ZBADARGUMENTS: return {.code = Errc::invalid_argument, .detail = said};
     case ZUNIMPLEMENTED:
       return {.code = Errc::unsupported, .detail = said + "; ZooKeeper 3.5 or later is needed"};

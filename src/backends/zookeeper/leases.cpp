@@ -20,7 +20,7 @@ constexpr milliseconds default_ttl{30'000};
 
 Error session_ended() {
   return {.code = Errc::lease_lost,
-          .detail = "the session at ZooKeeper ended, and all that hung on it; begin anew"};
+          .detail = "the ZooKeeper session ended with all its leases; request a new one"};
 }
 
 /// Why a session of this timeout does not carry leases of this ttl, if so.
@@ -274,7 +274,7 @@ void Locks::report_connection() {
   }
   is_reported_connected_ = is_connected;
   environment_.deferred.add([listener = listener_, is_connected] {
-    listener->connection_changed(is_connected, is_connected ? "" : "the connection broke");
+    listener->connection_changed(is_connected, is_connected ? "" : "connection lost");
   });
 }
 
@@ -296,8 +296,8 @@ void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
     environment_.deferred.complete<void>(
         std::move(done),
         fail(Errc::resource_exhausted,
-             "each ttl in use is a session of its own at ZooKeeper, and this client has " +
-                 std::to_string(sessions_max) + " of them; use fewer different ttl"));
+             "each TTL in use needs its own ZooKeeper session, and this client has " +
+                 std::to_string(sessions_max) + " of them; use fewer different TTLs"));
     return;
   }
   slot->leases.push_back(request.id);
@@ -418,7 +418,7 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
     }
   };
   for (const auto number : lease.holds) {
-    settle(*find(number), fail(Errc::lease_lost, "the lease of this wait ended; ask again"));
+    settle(*find(number), fail(Errc::lease_lost, "the lease of this wait ended; retry"));
     release_hold(number, part_done);
   }
   part_done({});
@@ -427,7 +427,7 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
 void Locks::end() {
   is_ended_ = true;
   listener_ = nullptr;
-  const Error ends{.code = Errc::unavailable, .detail = "the client ends"};
+  const Error ends{.code = Errc::unavailable, .detail = "the client is closed"};
   std::vector<Number> numbers;
   for (auto& [number, slot] : slots_) {
     slot.is_accepted = false;  // What is told is why, and not that a session was lost.

@@ -17,7 +17,8 @@ Kind kind_of(const AcquireSpec& spec) {
 }
 
 Error lease_ended() {
-  return {.code = Errc::lease_lost, .detail = "the lease of this request has ended; begin anew"};
+  return {.code = Errc::lease_lost,
+          .detail = "the lease of this request has ended; request a new one"};
 }
 
 }  // namespace
@@ -73,12 +74,12 @@ bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Gra
     if (request.spec->self_conflict == SelfConflict::refuse) {
       environment_.deferred.complete<Granted>(
           std::move(done),
-          fail(Errc::deadlock, '"' + item.name + "\": the lease would wait for itself"));
+          fail(Errc::deadlock, '"' + item.name + "\": the lease would block itself"));
     } else if (!is_covered) {
       environment_.deferred.complete<Granted>(
-          std::move(done), fail(Errc::unsupported, '"' + item.name +
-                                                       "\": on ZooKeeper a share does not become "
-                                                       "exclusive; unlock, then lock()"));
+          std::move(done),
+          fail(Errc::unsupported,
+               '"' + item.name + "\": ZooKeeper does not support upgrade; unlock, then lock()"));
     } else {
       by_request_[{.lease = request.lease, .request = request.request}] = number;
       hold->requests.push_back({.request = request.request, .done = std::move(done)});
@@ -273,7 +274,7 @@ void Locks::claim_lost(Number slot, ClaimId claim) {
     }
   }
   reject(number, {.code = Errc::lease_lost,
-                  .detail = hold->folder + ": somebody deleted what we had there; ask again"});
+                  .detail = hold->folder + ": another client deleted the node; retry"});
 }
 
 std::string Locks::value_of(const Hold& hold) const {

@@ -58,7 +58,7 @@ void Locks::fail_query(HoldersQuery& query) {
 void Locks::holders(const std::string& name, Backend::Done<std::vector<Holder>> done) {
   if (main_slot_ == 0) {
     environment_.deferred.complete<std::vector<Holder>>(
-        std::move(done), fail(Errc::unavailable, "no session at ZooKeeper; ask again"));
+        std::move(done), fail(Errc::unavailable, "no ZooKeeper session; retry"));
     return;
   }
   const Number number = ++last_number_;

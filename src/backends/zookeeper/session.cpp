@@ -190,7 +190,7 @@ void Session::confirm_created(ClaimId id, Claim& claim, const Reply& reply) {
   if (!ticket || reply.ephemeral_owner != connection_.session()) {
     // What is not this session's does not live and die with it.
     reject(id, {.code = Errc::unavailable,
-                .detail = claim.spec.folder + ": a node came back that is not ours; is a proxy "
+                .detail = claim.spec.folder + ": received a node of another session; is a proxy "
                                               "between us and ZooKeeper?"});
     return;
   }

@@ -119,7 +119,7 @@ void Session::deleted_externally(ClaimId id) {
   if (ended->is_granted) {
     callbacks_.deleted_externally(id);
   } else {
-    ended->on_decision(fail(Errc::lease_lost, name + ": somebody deleted our place in the queue"));
+    ended->on_decision(fail(Errc::lease_lost, name + ": another client deleted our queue node"));
   }
 }
 

@@ -17,8 +17,7 @@ Result<void> parse_chroot(const Url& url, Address& address) {
   }
   address.chroot = '/' + url.path.text;
   if (const auto flaw = flaw_of_chroot(address.chroot); !flaw.empty()) {
-    return complain_at(url.path.position,
-                       "this cannot be a path of ZooKeeper: " + std::string(flaw));
+    return url_error(url.path.position, "invalid ZooKeeper path: " + std::string(flaw));
   }
   return {};
 }
@@ -28,9 +27,10 @@ Result<void> consume_options(Url& url, Address& address) {
     return parameter.key.text.starts_with("tls_");
   });
   if (tls != url.parameters.end()) {
-    return fail(Errc::unsupported, "at " + std::to_string(tls->key.position) +
-                                       ": zookeeper:// has no TLS: the C client of Debian is "
-                                       "built without it");
+    return fail(Errc::unsupported,
+                "at " + std::to_string(tls->key.position) +
+                    ": zookeeper:// does not support TLS: the C client of Debian is "
+                    "built without it");
   }
   const bool has_identity = !address.identity.empty();
   address.access = has_identity ? Access::creator : Access::world;
@@ -38,11 +38,11 @@ Result<void> consume_options(Url& url, Address& address) {
       .add("acl",
            [&](const Url::Part& value) -> Result<void> {
              if (value.text != "world" && value.text != "creator") {
-               return complain_at(value.position, "acl is world or creator");
+               return url_error(value.position, "acl is world or creator");
              }
              if (value.text == "creator" && !has_identity) {
-               return complain_at(value.position,
-                                  "acl=creator needs to know who we are: user:password@host");
+               return url_error(value.position,
+                                "acl=creator requires credentials: user:password@host");
              }
              address.access = value.text == "world" ? Access::world : Access::creator;
              return {};
@@ -64,7 +64,7 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds timeout) {
   Address address{.timeout = timeout};
   if (const auto login = take_login(url)) {
     if (login->user.empty() || !login->password) {
-      return complain_at(login->position, "who we are is written user:password@");
+      return url_error(login->position, "credentials have the form user:password@");
     }
     address.identity = login->user + ':' + *login->password;
   }
