@@ -107,9 +107,8 @@ class ErrorCategory final : public std::error_category {
 
 /// Error code for programs, with a detail for operators and logs.
 struct Error {
-  Errc code;  ///< Next step for the caller.
-  std::string detail =
-      {};  ///< What is wrong, where, and what to do; empty if the code says it all.
+  Errc code;                ///< Next step for the caller.
+  std::string detail = {};  ///< What is wrong, where, and what to do; may be empty.
 
   friend bool operator==(const Error& error, Errc wanted) noexcept { return error.code == wanted; }
   friend bool operator==(const Error&, const Error&) = default;

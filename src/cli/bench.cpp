@@ -61,7 +61,7 @@ struct Plan {
   Load load{};
 };
 
-Workload chore_of(std::string_view mode) {
+Workload workload_of(std::string_view mode) {
   return mode == "shared"     ? Workload::shared
          : mode == "handover" ? Workload::handover
          : mode == "lease"    ? Workload::lease
@@ -88,7 +88,7 @@ Result<Plan> plan_of(const Arguments& arguments) {
     plan.urls.push_back(url_of(arguments));
   }
   auto& load = plan.load;
-  load.workload = chore_of(plan.mode);
+  load.workload = workload_of(plan.mode);
   load.clients = clients->value_or(load.clients);
   const auto usual = load.workload == Workload::handover ? 1 : load.clients;
   load.names = names->value_or(usual);
@@ -147,7 +147,7 @@ class ProgressLine {
                       format_duration(std::chrono::duration_cast<milliseconds>(figures.took)) +
                       " of " + format_duration(time_) + "  " + grouped(figures.first.count()) +
                       " done, " + rounded(per_second(figures.first.count(), figures.took)) +
-                      "/s, p99 " + spoken_briefly(figures.first.quantile(0.99)) +
+                      "/s, p99 " + format_short(figures.first.quantile(0.99)) +
                       (errors > 0 ? ", " + grouped(errors) + " errors" : "");
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
   }
@@ -183,7 +183,7 @@ void add_row(Table& table, const Measured& measured, std::string_view step,
   std::vector<std::string> row{plain(measured.url), std::string(step), grouped(latencies.count()),
                                rounded(per_second(latencies.count(), measured.figures.took))};
   for (const auto& [name, part] : percentiles) {
-    row.push_back(spoken_briefly(latencies.quantile(part)));
+    row.push_back(format_short(latencies.quantile(part)));
   }
   table.add(std::move(row));
 }
@@ -201,7 +201,7 @@ void print_histogram(const Latencies& latencies) {
         100 * static_cast<double>(range.count) / static_cast<double>(latencies.count());
     std::array<char, 32> percent{};
     std::snprintf(percent.data(), percent.size(), "%.2f %%", share);
-    std::vector<std::string> row{spoken_briefly(range.from), spoken_briefly(range.to),
+    std::vector<std::string> row{format_short(range.from), format_short(range.to),
                                  grouped(range.count), percent.data()};
     if (has_bars) {
       std::string bar;
@@ -302,7 +302,7 @@ int bench(const Arguments& arguments) {
   }
   std::stop_source stop;
   // Ctrl-C ends the run and prints the measurements so far.
-  const TerminationWatch farewell(signals, [&](int) { stop.request_stop(); });
+  const TerminationWatch termination(signals, [&](int) { stop.request_stop(); });
   std::vector<Measured> all;
   int worst = 0;
   for (const auto& url : plan->urls) {

@@ -230,11 +230,11 @@ std::string fish_completion() {
   for (const auto& option : common_options()) {
     text += fish_option("", option);
   }
-  std::set<std::string> told;
+  std::set<std::string> printed;
   for (const auto& command : commands()) {
     const auto space = command.name.find(' ');
     const std::string first(command.name.substr(0, space));
-    if (told.insert(first).second) {
+    if (printed.insert(first).second) {
       const auto help = space == std::string_view::npos ? command.summary : summary_of_group(first);
       text +=
           "complete -c tenure -n __fish_use_subcommand -a " + first + " -d " + quoted(help) + "\n";

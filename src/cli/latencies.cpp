@@ -84,7 +84,7 @@ std::vector<Latencies::Range> Latencies::ranges() const {
   return made;
 }
 
-std::string spoken_briefly(nanoseconds time) {
+std::string format_short(nanoseconds time) {
   struct Unit {
     double size;
     const char* name;

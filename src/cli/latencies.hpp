@@ -45,7 +45,7 @@ class Latencies {
 };
 
 /// "850 ns", "1.24 ms": three significant digits.
-[[nodiscard]] std::string spoken_briefly(std::chrono::nanoseconds time);
+[[nodiscard]] std::string format_short(std::chrono::nanoseconds time);
 /// "12,345": thousands separators.
 [[nodiscard]] std::string grouped(std::uint64_t number);
 

@@ -169,7 +169,7 @@ int keep_lease(const Arguments& arguments) {
     return failed(!service ? service.error() : id.error());
   }
   std::stop_source stop;
-  const TerminationWatch farewell(signals, [&](int) { stop.request_stop(); });
+  const TerminationWatch termination(signals, [&](int) { stop.request_stop(); });
   std::mutex mutex;
   std::condition_variable_any ended;
   while (!stop.stop_requested()) {

@@ -12,8 +12,8 @@ namespace tenure::cli {
 /// Human-readable mode or permits: "X", "S", "2 of 5", "X on [a, b)".
 [[nodiscard]] std::string mode_text(const v1::Item& item);
 
-/// JSON fields of the mode: `mode` (IS, IX, S, U, SIX or X) or `permits`, and `range` for a key range.
-/// The same fields as in the HTTP API.
+/// Writes `mode` (IS, IX, S, U, SIX or X) or `permits`, and `range` for a key range, as in the HTTP
+/// API.
 void write_mode(sys::JsonWriter& json, const v1::Item& item);
 void write(sys::JsonWriter& json, const v1::Holder& holder);
 void write(sys::JsonWriter& json, const v1::Waiter& waiter);

@@ -27,7 +27,7 @@ std::vector<Command> inspect_commands() {
        .description =
            "Prints owner, mode, fencing token, lease, time held and metadata of each "
            "holder, then the wait queue in order. With --output quiet only the exit code "
-           "tells the state: 0 held, 1 free.",
+           "shows the state: 0 held, 1 free.",
        .words_min = 1,
        .words_max = 1,
        .word = Word::lock,

@@ -294,7 +294,7 @@ Result<Opened> save(const Arguments& arguments, const std::string& path) {
   if (!file) {
     return std::unexpected(std::move(file).error());
   }
-  const TerminationWatch farewell(signals, [part = file->part()](int signal) {
+  const TerminationWatch termination(signals, [part = file->part()](int signal) {
     unlink(part.c_str());
     std::_Exit(code(ExitCode::signalled) + signal);
   });

@@ -185,7 +185,7 @@ std::string text_of(const TopSample& sample, TopOrder order) {
     for (const auto& [name, seconds] : latencies(*sample.rates)) {
       const auto time = std::chrono::duration<double>(seconds.value_or(0));
       text += "latency\t" + std::string(name) + "\t" +
-              (seconds ? spoken_briefly(std::chrono::duration_cast<std::chrono::nanoseconds>(time))
+              (seconds ? format_short(std::chrono::duration_cast<std::chrono::nanoseconds>(time))
                        : "-") +
               "\n";
     }

@@ -119,9 +119,10 @@ std::size_t column_of(TopOrder order) {
 }
 
 List locks_of(const TopSample& sample, const TopChoice& choice) {
-  List list{.headline = {"LOCK", "HOLDER", "MODE", "WAITERS", "LONGEST", "HELD", "GRANTS", "METADATA"},
-            .widths = {12, 20, 9, 7, 11, 11, 8, 16},
-            .marked = column_of(choice.order)};
+  List list{
+      .headline = {"LOCK", "HOLDER", "MODE", "WAITERS", "LONGEST", "HELD", "GRANTS", "METADATA"},
+      .widths = {12, 20, 9, 7, 11, 11, 8, 16},
+      .marked = column_of(choice.order)};
   for (const auto& lock : sorted(sample.locks, choice.order, choice.filter)) {
     const auto others = lock.holders > 1 ? " +" + std::to_string(lock.holders - 1) : std::string();
     list.rows.push_back(
@@ -169,7 +170,7 @@ List leases_of(const TopSample& sample, const TopChoice& choice) {
 }
 
 std::string in_time(const std::optional<double>& seconds) {
-  return seconds ? spoken_briefly(std::chrono::duration_cast<std::chrono::nanoseconds>(
+  return seconds ? format_short(std::chrono::duration_cast<std::chrono::nanoseconds>(
                        std::chrono::duration<double>(*seconds)))
                  : "-";
 }

@@ -246,7 +246,7 @@ int show_lock(const Arguments& arguments) {
     print(json.end_array().end_object().text() + "\n");
     return code(ExitCode::done);
   }
-  // --output quiet: the exit code tells whether the lock is held.
+  // --output quiet: the exit code shows whether the lock is held.
   return code(lock->lock().holder_count() > 0 ? ExitCode::done : ExitCode::no);
 }
 

@@ -71,7 +71,7 @@ void print_event(const LockEvent& event, Format format) {
 /// Prints events until a termination signal, which is not an error.
 int follow(Watch events, const Signals& signals, const Arguments& arguments, std::uint64_t most) {
   std::stop_source stop;
-  const TerminationWatch farewell(signals, [&](int) { stop.request_stop(); });
+  const TerminationWatch termination(signals, [&](int) { stop.request_stop(); });
   for (std::uint64_t count = 0; most == 0 || count < most; ++count) {
     const auto event = events.next(stop.get_token());
     if (!event) {

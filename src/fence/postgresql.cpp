@@ -17,7 +17,7 @@ struct Clear {
 };
 using Reply = std::unique_ptr<PGresult, Clear>;
 
-/// What an SQLSTATE means to the caller (PostgreSQL 15, appendix A).
+/// Maps an SQLSTATE (PostgreSQL 15, appendix A).
 Errc code_of(std::string_view state) {
   if (state.starts_with("40") || state == "55P03") {
     return Errc::would_block;
@@ -44,36 +44,37 @@ Error error_of(pg_conn& connection, const PGresult* result) {
     error.detail.pop_back();
   }
   if (error.code == Errc::would_block) {
-    error.detail += "; roll back and begin the transaction again";
+    error.detail += "; roll back and retry the transaction";
   }
   if (state != nullptr && std::string_view(state) == "42P01") {
-    error.detail += "; PostgresFence::create_table() makes it";
+    error.detail += "; PostgresFence::create_table() creates it";
   }
   return error;
 }
 
-/// Why the fence cannot be asked now, or nothing.
+/// Error if the connection cannot be used now, or std::nullopt.
 std::optional<Error> validate(pg_conn& connection) {
   switch (PQtransactionStatus(&connection)) {
     case PQTRANS_INTRANS: return std::nullopt;
     case PQTRANS_IDLE:
       return Error{.code = Errc::invalid_argument,
                    .detail =
-                       "no transaction is open on the connection: BEGIN, ask the fence, "
+                       "no transaction is open on the connection: BEGIN, check the fence, "
                        "write, COMMIT"};
     case PQTRANS_ACTIVE:
       return Error{.code = Errc::invalid_argument,
                    .detail = "a command is in progress on the connection; read its results first"};
     case PQTRANS_INERROR:
       return Error{.code = Errc::invalid_argument,
-                   .detail = "the transaction has failed already; roll back and begin again"};
+                   .detail = "the transaction has failed; roll back and retry it"};
     case PQTRANS_UNKNOWN: break;
   }
-  return Error{.code = Errc::unavailable, .detail = "the connection to PostgreSQL is broken"};
+  return Error{.code = Errc::unavailable, .detail = "the connection to PostgreSQL is lost"};
 }
 
-/// Writes the token unless a newer one is there. The row is locked either way (PostgreSQL 15,
-/// INSERT, ON CONFLICT DO UPDATE), so nothing changes until the end of the transaction.
+/// Stores the token unless a larger one is stored. Locks the row in both cases (PostgreSQL 15,
+/// INSERT, ON CONFLICT DO UPDATE), so no other token can be stored before the end of the
+/// transaction.
 std::string admit_text(const std::string& table, std::string_view comparison) {
   std::string text = "INSERT INTO " + table + " AS seen (resource, token) VALUES ($1, $2) ";
   text += "ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token ";
@@ -81,14 +82,14 @@ std::string admit_text(const std::string& table, std::string_view comparison) {
   return text + " seen.token RETURNING seen.token";
 }
 
-/// Runs `text` with the resource as $1 and, if it is there, the token as $2.
+/// Runs `text` with the resource as $1 and the token, if there is one, as $2.
 /// REQUIRES: the resource is not empty, nor longer than resource_bytes_max.
 Reply run(pg_conn& connection, const std::string& text, std::string_view resource,
           std::optional<FencingToken> token) {
   constexpr Oid bytes_type = 17;
   constexpr Oid integer_type = 20;
   constexpr std::array types{bytes_type, integer_type};
-  constexpr std::array formats{1, 0};  // the name as it is, the token in digits
+  constexpr std::array formats{1, 0};  // Binary name, decimal token.
   const auto digits = std::to_string(token.value_or(FencingToken{}).get());
   const std::array values{&resource.front(), digits.c_str()};
   const std::array lengths{static_cast<int>(resource.size()), 0};
@@ -103,8 +104,8 @@ Result<void> PostgresFence::create_table(pg_conn& connection, const PostgresFenc
   if (auto why = fence::validate_table(options.table)) {
     return std::unexpected(*std::move(why));
   }
-  // IF NOT EXISTS alone fails for one of two who do it at once, so they go one after the other.
-  // Several statements sent together are one transaction. The number is "tenure" in ASCII.
+  // Concurrent CREATE TABLE IF NOT EXISTS can fail, so an advisory lock serializes them. Statements
+  // in one PQexec are one transaction. The number is "tenure" in ASCII.
   const auto text = "SELECT pg_advisory_xact_lock(127978993709669); CREATE TABLE IF NOT EXISTS " +
                     options.table +
                     " (resource bytea PRIMARY KEY, token bigint NOT NULL CHECK (token > 0))";
@@ -144,7 +145,7 @@ Result<FencingToken> PostgresFence::highest(std::string_view resource) {
   }
   const auto token = fence::token_from(PQgetvalue(reply.get(), 0, 0));
   if (!token) {
-    return fail(Errc::unavailable, "the table " + table_ + " holds something that is no token");
+    return fail(Errc::unavailable, "the table " + table_ + " contains an invalid token");
   }
   return *token;
 }

@@ -43,7 +43,7 @@ bool is_error(const Reply& reply, std::string_view word) {
   return reply != nullptr && reply->type == REDIS_REPLY_ERROR && text_of(*reply).starts_with(word);
 }
 
-/// What an error of the server means to the caller, by its first word.
+/// Maps an error of the server by its first word.
 Errc code_of(std::string_view message) {
   constexpr std::array not_ready{"LOADING",  "BUSY",    "MASTERDOWN", "READONLY", "CLUSTERDOWN",
                                  "TRYAGAIN", "MISCONF", "NOREPLICAS", "MOVED",    "ASK"};
@@ -55,24 +55,25 @@ Errc code_of(std::string_view message) {
                                                                : Errc::unavailable;
 }
 
-/// Why this is no answer to work with.
+/// Error of a reply that is not a result of the fence.
 Error error_of(const redisReply* reply) {
   if (reply == nullptr) {
     return {.code = Errc::unavailable,
-            .detail = "the connection to Redis broke; it is not known whether the script ran"};
+            .detail = "the connection to Redis is lost; the script may have run"};
   }
   if (reply->type != REDIS_REPLY_ERROR) {
-    return {.code = Errc::unavailable, .detail = "Redis gave an answer that is none of the fence"};
+    return {.code = Errc::unavailable, .detail = "unexpected reply from Redis"};
   }
   const auto message = text_of(*reply);
   return {.code = code_of(message), .detail = "Redis: " + std::string(message)};
 }
 
-/// Why the writes cannot be sent, or nothing.
+/// Error of invalid writes, or std::nullopt.
 std::optional<Error> validate(std::span<const RedisWrite> writes) {
   if (writes.size() > RedisFence::writes_max) {
     return Error{.code = Errc::resource_exhausted,
-                 .detail = std::to_string(writes.size()) + " writes are too many for one call; " +
+                 .detail = std::to_string(writes.size()) +
+                           " writes exceed the limit of one call; " +
                            std::to_string(RedisFence::writes_max) + " are allowed"};
   }
   for (const auto& write : writes) {
@@ -81,14 +82,15 @@ std::optional<Error> validate(std::span<const RedisWrite> writes) {
     }
     if (write.arguments.size() > RedisFence::arguments_max) {
       return Error{.code = Errc::resource_exhausted,
-                   .detail = std::to_string(write.arguments.size()) + " arguments are too many; " +
+                   .detail = std::to_string(write.arguments.size()) +
+                             " arguments exceed the limit of one write; " +
                              std::to_string(RedisFence::arguments_max) + " are allowed"};
     }
   }
   return std::nullopt;
 }
 
-/// Says whether the server may throw away tokens. One that does not tell is trusted.
+/// Whether the server may evict tokens. A server that does not report its policy is trusted.
 bool may_evict_tokens(redisContext& connection) {
   const auto reply = run(connection, {"INFO", "memory"});
   return reply != nullptr && text_of(*reply).contains("maxmemory_policy:allkeys-");
@@ -100,7 +102,7 @@ const std::string& script_text() {
   return text;
 }
 
-/// EVALSHA, or EVAL where the server has forgotten the script: after a restart, or SCRIPT FLUSH.
+/// EVALSHA, or EVAL if the server has lost the script by a restart or SCRIPT FLUSH.
 Reply evaluate(redisContext& connection, Words words) {
   auto reply = run(connection, words);
   if (is_error(reply, "NOSCRIPT")) {
@@ -121,7 +123,7 @@ FenceResult read_answer(const redisReply* reply, fence::TokenCheck check) {
     return {};
   }
   if ((verdict == "stale" || verdict == "reused") && highest) {
-    check.repeated = fence::Repeated::reject;  // a script of the user's may have asked for it
+    check.repeated = fence::Repeated::reject;  // A custom script may have used `once`.
     return not_stored(check, *highest);
   }
   return not_checked(check, error_of(reply));
@@ -136,8 +138,8 @@ Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOpti
   if (options.key_prefix.size() > resource_bytes_max ||
       options.key_prefix.find_first_of("{}") != std::string::npos) {
     return fail(Errc::invalid_argument,
-                "key_prefix has at most 1,024 bytes and no braces: those mark what a Redis Cluster "
-                "hashes");
+                "key_prefix must have at most 1,024 bytes and no braces, which mark the part that "
+                "a Redis Cluster hashes");
   }
   const auto loaded = run(connection, {"SCRIPT", "LOAD", script_text()});
   if (loaded == nullptr || loaded->type != REDIS_REPLY_STRING) {
@@ -145,8 +147,8 @@ Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOpti
   }
   if (may_evict_tokens(connection)) {
     return fail(Errc::invalid_argument,
-                "this Redis may evict any key (maxmemory-policy allkeys-...): tokens would be "
-                "forgotten. Set noeviction, or a volatile- policy");
+                "this Redis may evict tokens (maxmemory-policy allkeys-...); set noeviction or a "
+                "volatile- policy");
   }
   RedisFence made(connection, options);
   made.script_ = text_of(*loaded);
@@ -188,7 +190,7 @@ Result<FencingToken> RedisFence::highest(std::string_view resource) {
   }
   const auto token = fence::token_from(text_of(*reply));
   if (!token) {
-    return fail(Errc::invalid_argument, "the key " + key + " holds something that is no token");
+    return fail(Errc::invalid_argument, "the key " + key + " does not contain a token");
   }
   return *token;
 }

@@ -4,7 +4,7 @@
 
 namespace tenure::fence {
 
-/// The texts of admit.lua and write.lua; the build puts them into the library.
+/// Sources of admit.lua and write.lua, which the build embeds in the library.
 extern const std::string_view admit_script;
 extern const std::string_view write_script;
 

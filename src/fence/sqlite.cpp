@@ -11,7 +11,7 @@ namespace tenure {
 namespace {
 
 Errc code_of(int answer) {
-  switch (answer & 0xFF) {  // the rest tells kinds of one error apart
+  switch (answer & 0xFF) {  // The other bits are subtypes of the error.
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return Errc::would_block;
     case SQLITE_FULL:
@@ -30,12 +30,12 @@ Error error_of(sqlite3& connection, int answer) {
   std::string detail = "SQLite: ";
   detail += sqlite3_errmsg(&connection);
   if (code == Errc::would_block) {
-    detail += "; roll back and begin the transaction again";
+    detail += "; roll back and retry the transaction";
   }
   return {.code = code, .detail = std::move(detail)};
 }
 
-/// Makes a statement ready for its next use whatever became of this one.
+/// Resets a prepared statement after its use.
 class Use {
  public:
   explicit Use(sqlite3_stmt* statement) : statement_(statement) {}
@@ -46,7 +46,7 @@ class Use {
     sqlite3_clear_bindings(statement_);
   }
 
-  /// REQUIRES: `resource` is not longer than resource_bytes_max, and lives as long as this.
+  /// REQUIRES: `resource` has at most resource_bytes_max bytes and outlives this object.
   int bind_resource(std::string_view resource) {
     return sqlite3_bind_blob(statement_, 1, resource.data(), static_cast<int>(resource.size()),
                              SQLITE_STATIC);
@@ -63,8 +63,8 @@ class Use {
   sqlite3_stmt* statement_;
 };
 
-/// Writes the token unless a newer one is there. One statement, so that it takes the right to write
-/// before it looks: nothing changes between the look and the end of the transaction.
+/// Stores the token unless a larger one is stored. A single statement, so that SQLite acquires the
+/// write lock before it reads: no other token can be stored before the end of the transaction.
 std::string admit_text(const std::string& table, std::string_view comparison) {
   std::string text = "INSERT INTO " + table + " (resource, token) VALUES (?1, ?2) ";
   text += "ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE excluded.token ";
@@ -149,7 +149,7 @@ Result<SqliteFence::Statement> SqliteFence::prepare(sqlite3& connection, const s
   if (answer != SQLITE_OK) {
     auto error = error_of(connection, answer);
     if (error.detail.contains("no such table")) {
-      error.detail += "; SqliteFence::create_table() makes it";
+      error.detail += "; SqliteFence::create_table() creates it";
     }
     return std::unexpected(std::move(error));
   }
@@ -163,7 +163,7 @@ FenceResult SqliteFence::decide(const fence::TokenCheck& check) {
   if (sqlite3_get_autocommit(connection_) != 0) {
     return not_checked(check, {.code = Errc::invalid_argument,
                                .detail = "no transaction is open on the connection: BEGIN "
-                                         "IMMEDIATE, ask the fence, write, COMMIT"});
+                                         "IMMEDIATE, check the fence, write, COMMIT"});
   }
   {
     Use use(check.repeated == fence::Repeated::admit ? admit_.get() : admit_once_.get());

@@ -37,22 +37,23 @@ class Auth(WithServer):
 
     def tearDown(self):
         self.users.write_text(self.known, encoding="utf-8")
-        self.said("users", "reload", "--token-file", self.files["ops"])
+        self.output("users", "reload", "--token-file", self.files["ops"])
 
     def test_a_token_is_read_from_option_variable_or_url(self):
-        said = "echo", "done"
-        self.assertEqual(self.said("run", "a/1", "--token-file", self.files["ann"], "--", *said),
+        command = "echo", "done"
+        self.assertEqual(self.output("run", "a/1", "--token-file", self.files["ann"], "--",
+                                     *command),
                          "done\n")
-        self.assertEqual(self.said("run", "a/1", "--", *said,
+        self.assertEqual(self.output("run", "a/1", "--", *command,
                                    environment={"TENURE_AUTH_FILE": self.files["ann"]}), "done\n")
-        self.assertEqual(self.said("run", "a/1", "--", *said,
+        self.assertEqual(self.output("run", "a/1", "--", *command,
                                    environment={"TENURE_AUTH_TOKEN": "tenure_ann"}), "done\n")
         url = "tenure://tenure_ann@" + self.daemon.grpc_address
-        self.assertEqual(self.said("run", "a/1", "--url", url, "--", *said), "done\n")
+        self.assertEqual(self.output("run", "a/1", "--url", url, "--", *command), "done\n")
 
     def test_a_nested_command_has_the_same_user(self):
         inside = f"{tenure_path()} run a/2 -- echo done"
-        self.assertEqual(self.said("run", "a/1", "--token-file", self.files["ann"], "--", "sh",
+        self.assertEqual(self.output("run", "a/1", "--token-file", self.files["ann"], "--", "sh",
                                    "-c", inside), "done\n")
 
     def test_the_user_of_a_lock_is_shown_beside_the_owner(self):
@@ -60,11 +61,12 @@ class Auth(WithServer):
         ops = "--token-file", self.files["ops"]
         self.line_of(self.begin("lock", "a/owned", "--owner", "ops", *ann))
 
-        listed = json.loads(self.said("ls", "a/owned", "--json", *ops))
-        shown = json.loads(self.said("show", "a/owned", "--json", *ops))
-        table = self.said("show", "a/owned", *ops)
-        self.said("unlock", "--force", "--yes", "a/owned", "--reason", "test", *ops)
-        forced = self.said("watch", "a/owned", "--from", "1", "--count", "2", *ops).splitlines()[-1]
+        listed = json.loads(self.output("ls", "a/owned", "--json", *ops))
+        shown = json.loads(self.output("show", "a/owned", "--json", *ops))
+        table = self.output("show", "a/owned", *ops)
+        self.output("unlock", "--force", "--yes", "a/owned", "--reason", "test", *ops)
+        forced = self.output("watch", "a/owned", "--from", "1", "--count", "2",
+                             *ops).splitlines()[-1]
 
         for holder in (listed[0]["holders"][0], shown["holders"][0]):
             self.assertEqual((holder["owner"], holder["user"]), ("ops", "ann"))
@@ -97,25 +99,25 @@ class Auth(WithServer):
             self.line_of(process)
 
         names = [lock["name"] for lock in json.loads(
-            self.said("ls", "--json", "--token-file", self.files["ann"]))]
+            self.output("ls", "--json", "--token-file", self.files["ann"]))]
         self.assertIn("a/seen", names)
         self.assertNotIn("b/unseen", names)
-        self.assertIn("b/unseen", self.said("ls", "--token-file", self.files["ops"]))
-        top = json.loads(self.said("top", "--json", "--token-file", self.files["ann"]))
+        self.assertIn("b/unseen", self.output("ls", "--token-file", self.files["ops"]))
+        top = json.loads(self.output("top", "--json", "--token-file", self.files["ann"]))
         self.assertEqual([lock["name"] for lock in top["locks"]], ["a/seen"])
         self.assertEqual(top["lease_ends"], [])
 
     def test_users_reload_applies_a_changed_file(self):
         self.users.write_text(user("ops", "tenure_ops", '{ "" = "admin" }'), encoding="utf-8")
 
-        told = json.loads(self.said("users", "reload", "--json", "--token-file",
+        reply = json.loads(self.output("users", "reload", "--json", "--token-file",
                                     self.files["ops"]))
 
-        self.assertEqual([one["users"] for one in told], [1])
+        self.assertEqual([one["users"] for one in reply], [1])
         code, _, _ = self.outcome("try", "a/2", "--token-file", self.files["ann"])
         self.assertEqual(code, DENIED)
         # cluster reload is the same command; it reloads certificates, too.
-        self.said("cluster", "reload", "--token-file", self.files["ops"])
+        self.output("cluster", "reload", "--token-file", self.files["ops"])
         self.users.write_text("nonsense", encoding="utf-8")
         self.assertEqual(self.outcome("users", "reload", "--token-file", self.files["ops"])[0], 1)
         self.assertEqual(self.outcome("ls", "--token-file", self.files["ops"])[0], 0)

@@ -36,7 +36,7 @@ class BackendContract:
 
     # Only `tenure show` works on every backend.
     def owners(self, name):
-        shown = json.loads(self.said("show", name, "--json"))
+        shown = json.loads(self.output("show", name, "--json"))
         return [holder["owner"] for holder in shown["holders"]]
 
     def holding(self, name, owner):
@@ -60,7 +60,7 @@ class BackendContract:
 
     def test_the_token_of_the_next_holder_is_greater(self):
         show = ["--", "sh", "-c", "echo $TENURE_TOKEN"]
-        first, second = (int(self.said("run", "token", *show)) for _ in range(2))
+        first, second = (int(self.output("run", "token", *show)) for _ in range(2))
 
         self.assertGreater(second, first)
 
@@ -84,15 +84,15 @@ class BackendContract:
                              stdin=subprocess.PIPE)
         eventually(lambda: self.outcome("elect", "leader")[0] == 0, "there is a leader")
 
-        led = json.loads(self.said("elect", "leader", "--json"))
+        led = json.loads(self.output("elect", "leader", "--json"))
         process.communicate("", timeout=TIMEOUT)
 
         self.assertEqual((led["owner"], led["value"], process.returncode), ("ann", "me", 0))
 
     def test_bench_measures_the_backend_and_doctor_passes(self):
-        figures = json.loads(self.said("bench", "--count", "20", "--clients", "2", "--time", "30s",
-                                       "--json"))[0]
-        checks = json.loads(self.said("doctor", "--json"))
+        figures = json.loads(self.output("bench", "--count", "20", "--clients", "2", "--time",
+                                         "30s", "--json"))[0]
+        checks = json.loads(self.output("doctor", "--json"))
 
         self.assertEqual((figures["lock"]["count"], figures["errors"]), (20, {}))
         self.assertEqual({check["finding"] for check in checks}, {"good"}, checks)

@@ -21,8 +21,8 @@ class OnRedis(BackendContract, WithServer):
         self.addCleanup(server.end)
         url = f"redis://:hush@127.0.0.1:{server.port}"
 
-        figures = self.said("bench", url, "--count", "5", "--time", "30s", "--json")
-        checks = self.said("doctor", "--url", url, "--json")
+        figures = self.output("bench", url, "--count", "5", "--time", "30s", "--json")
+        checks = self.output("doctor", "--url", url, "--json")
 
         self.assertEqual(json.loads(figures)[0]["lock"]["count"], 5)
         self.assertNotIn("hush", figures + checks)
@@ -77,13 +77,13 @@ class OnMemory(unittest.TestCase):
 
     environment = WithServer.environment
     begin, end = WithServer.begin, staticmethod(WithServer.end)
-    outcome, said = WithServer.outcome, WithServer.said
+    outcome, output = WithServer.outcome, WithServer.output
     url = "memory://"
 
     def test_bench_measures_memory(self):
         for mode, step in (("mutex", "lock"), ("shared", "lock_shared"), ("handover", "hand-over"),
                            ("lease", "grant")):
-            figures = json.loads(self.said("bench", "--mode", mode, "--count", "200", "--time",
+            figures = json.loads(self.output("bench", "--mode", mode, "--count", "200", "--time",
                                            "30s", "--json"))[0]
             # The first grant of a name is not a hand-over.
             self.assertIn(figures[step]["count"], (199, 200), mode)

@@ -73,7 +73,7 @@ class WithServer(unittest.TestCase):
         out, err = process.communicate(text, timeout=TIMEOUT)
         return process.returncode, out, err
 
-    def said(self, *words, **options):
+    def output(self, *words, **options):
         """Output of a command that must succeed."""
         code, out, err = self.outcome(*words, **options)
         self.assertEqual(code, 0, out + err)

@@ -36,8 +36,8 @@ class Run(WithServer):
     def test_the_environment_contains_name_token_lease_and_url(self):
         show = ('printf "%s|%s|%s|%s" "$TENURE_NAME" "$TENURE_TOKEN" "$TENURE_LEASE_MS" '
                 '"$TENURE_URL"')
-        first = self.said("run", "env/a", "--ttl", "7s", "--", "sh", "-c", show).split("|")
-        second = self.said("run", "env/a", "env/b", "--", "sh", "-c", show).split("|")
+        first = self.output("run", "env/a", "--ttl", "7s", "--", "sh", "-c", show).split("|")
+        second = self.output("run", "env/a", "env/b", "--", "sh", "-c", show).split("|")
 
         self.assertEqual((first[0], first[2], first[3]), ("env/a", "7000", self.url))
         self.assertEqual((second[0], second[2]), ("env/a\nenv/b", "30000"))
@@ -55,7 +55,7 @@ class Run(WithServer):
         self.assertEqual((code, out, err, passed), (0, "hello", "oops\n", "there\n"))
 
     def test_the_child_inherits_no_descriptor_of_tenure(self):
-        listed = self.said("run", "files/b", "--", "sh", "-c", "ls /proc/$$/fd")
+        listed = self.output("run", "files/b", "--", "sh", "-c", "ls /proc/$$/fd")
 
         self.assertEqual(sorted(set(map(int, listed.split()))), [0, 1, 2])
 
@@ -100,7 +100,7 @@ class Run(WithServer):
 
         self.assertEqual(third.communicate(timeout=TIMEOUT)[0], "third\n")
         self.assertEqual((first.returncode, third.returncode), (0, 0))
-        self.assertIn("1 of 2", self.said("show", "some/a"))
+        self.assertIn("1 of 2", self.output("show", "some/a"))
         second.communicate("", timeout=TIMEOUT)
         self.assertEqual(self.held("some/a"), [])
 
@@ -133,10 +133,10 @@ class Run(WithServer):
         self.assertEqual(self.held("all/a") + self.held("all/c"), [])
 
     def test_run_accepts_the_syntax_of_flock(self):
-        self.assertEqual(self.said("run", "flock/a", "echo", "-n", "x"), "x")
+        self.assertEqual(self.output("run", "flock/a", "echo", "-n", "x"), "x")
         shell = ["-c", "echo $((1 + 1))"]
-        self.assertEqual(self.said("run", "-x", "-w", "5", "flock/a", *shell), "2\n")
-        self.assertEqual(self.said("run", "-n", "flock/a", "sh", "-c", "echo a"), "a\n")
+        self.assertEqual(self.output("run", "-x", "-w", "5", "flock/a", *shell), "2\n")
+        self.assertEqual(self.output("run", "-n", "flock/a", "sh", "-c", "echo a"), "a\n")
 
     def test_a_missing_command_gives_127_and_a_file_that_is_not_executable_126(self):
         self.assertEqual(self.outcome("run", "exec/a", "--", "/no/such/command")[0], 127)
@@ -180,7 +180,7 @@ class Signals(WithServer):
         out, _ = waiting.communicate(timeout=TIMEOUT)
 
         self.assertEqual((waiting.returncode, out), (128 + signal.SIGINT, ""))
-        eventually(lambda: "1 waits" not in self.explained("leave/a"), "the waiter has left the queue")
+        eventually(lambda: "1 waits" not in self.explained("leave/a"), "the waiter has left")
 
     def explained(self, name):
         from daemon import admin_pb
@@ -212,7 +212,7 @@ class LeaseLoss(WithServer):
 
     def assert_no_line_after_the_next_holder(self, name):
         """Asserts that the first holder writes nothing after the next one has started."""
-        self.said("run", name, "--wait", "20s", "--", "sh", "-c", f'echo next >>{self.log}')
+        self.output("run", name, "--wait", "20s", "--", "sh", "-c", f'echo next >>{self.log}')
         lines = self.log.read_text(encoding="utf-8").splitlines()
         self.assertEqual(lines[-1], "next")
         self.assertEqual(lines.count("next"), 1)
@@ -270,7 +270,7 @@ class LeaseLoss(WithServer):
         process, child = self.worker("loss/paused", "trap '' TERM")
         process.send_signal(signal.SIGSTOP)
 
-        # tenure can neither renew nor kill, so the watchdog does. The next holder waits for the lease.
+        # tenure can neither renew nor kill, so the watchdog kills. The next holder waits.
         self.assert_no_line_after_the_next_holder("loss/paused")
 
         self.assertFalse(is_alive(child))

@@ -11,7 +11,7 @@ from cluster import free_ports
 
 
 def answers(port, question=b"", expected=b""):
-    """Does somebody listen there, and say what is expected?"""
+    """Whether a server on this port sends the expected reply."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as line:
             line.sendall(question)

@@ -15,13 +15,13 @@ import daemon
 
 class Bench(WithServer):
     def nothing_is_left(self):
-        return (self.said("ls", "tenure-bench/") == "" and
-                json.loads(self.said("lease", "ls", "--json")) == [])
+        return (self.output("ls", "tenure-bench/") == "" and
+                json.loads(self.output("lease", "ls", "--json")) == [])
 
     def test_every_mode_counts_its_operations_and_releases_all_locks(self):
         for mode, steps in (("mutex", ["lock", "unlock"]), ("shared", ["lock_shared", "unlock"]),
                             ("handover", ["hand-over"]), ("lease", ["grant", "revoke"])):
-            figures = json.loads(self.said("bench", "-m", mode, "-c", "4", "--count", "100",
+            figures = json.loads(self.output("bench", "-m", mode, "-c", "4", "--count", "100",
                                            "--time", "60s", "--json"))[0]
 
             self.assertEqual((figures["mode"], figures["clients"], figures["errors"]),
@@ -38,14 +38,14 @@ class Bench(WithServer):
             eventually(self.nothing_is_left, "all locks are released")
 
     def test_a_benchmark_ends_after_its_time(self):
-        figures = json.loads(self.said("bench", "--time", "200ms", "--json"))[0]
+        figures = json.loads(self.output("bench", "--time", "200ms", "--json"))[0]
 
         self.assertGreater(figures["lock"]["count"], 0)
         self.assertGreaterEqual(figures["seconds"], 0.2)
 
     def test_ctrl_c_prints_the_results_so_far(self):
         process = self.begin("bench", "--mode", "handover", "--time", "1h", "--json")
-        eventually(lambda: self.said("ls", "tenure-bench/", "-o", "quiet"), "the benchmark is running")
+        eventually(lambda: self.output("ls", "tenure-bench/", "-o", "quiet"), "the benchmark runs")
 
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=TIMEOUT)
@@ -55,7 +55,7 @@ class Bench(WithServer):
         eventually(self.nothing_is_left, "all locks are released")
 
     def test_several_urls_are_compared_in_one_table(self):
-        out = self.said("bench", self.url, "memory://", "--count", "50", "--time", "60s")
+        out = self.output("bench", self.url, "memory://", "--count", "50", "--time", "60s")
         rows = [line.split("\t") for line in out.splitlines()]
 
         self.assertEqual([row[:3] for row in rows[:4]],
@@ -93,7 +93,7 @@ class Snapshot(WithServer):
     def lease(self, client):
         """Grants a lease that is revoked at the end of the test."""
         lease = client.lease()
-        self.addCleanup(lambda: self.said("lease", "revoke", str(lease)))
+        self.addCleanup(lambda: self.output("lease", "revoke", str(lease)))
         return lease
 
     def with_locks(self):
@@ -103,15 +103,15 @@ class Snapshot(WithServer):
         for name in ("db/users", "db/orders", "reports"):
             client.lock(name, lease, owner="ann")
         self.begin("lock", "db/users", "--owner", "bob")
-        eventually(lambda: "bob" in self.said("show", "db/users"), "bob waits")
+        eventually(lambda: "bob" in self.output("show", "db/users"), "bob waits")
         return lease
 
     def test_a_snapshot_is_inspected_and_seeds_a_server_that_continues(self):
         lease = self.with_locks()
         path = self.file("state.snapshot")
 
-        saved = json.loads(self.said("snapshot", "save", str(path), "--json"))
-        shown = json.loads(self.said("snapshot", "inspect", str(path), "--json"))
+        saved = json.loads(self.output("snapshot", "save", str(path), "--json"))
+        shown = json.loads(self.output("snapshot", "inspect", str(path), "--json"))
 
         self.assertEqual((saved["locks"], saved["holds"], saved["waits"]), (3, 3, 1))
         self.assertEqual({name: shown[name] for name in saved if name != "prefixes"},
@@ -120,7 +120,8 @@ class Snapshot(WithServer):
                          [{"prefix": "db/", "locks": 2, "holds": 2, "waits": 1},
                           {"prefix": "reports", "locks": 1, "holds": 1, "waits": 0}])
         self.assertEqual(shown["bytes"], path.stat().st_size)
-        self.assertIn("revision\t" + shown["revision"], self.said("snapshot", "inspect", str(path)))
+        self.assertIn("revision\t" + shown["revision"],
+                      self.output("snapshot", "inspect", str(path)))
         self.assertFalse(self.file("state.snapshot.part").exists())
 
         seeded = self.file("seeded")
@@ -129,11 +130,11 @@ class Snapshot(WithServer):
         other = daemon.Daemon(seeded).start()
         self.addCleanup(other.kill)
         url = "tenure://" + other.grpc_address
-        held = json.loads(self.said("ls", "--json", "--url", url))
+        held = json.loads(self.output("ls", "--json", "--url", url))
 
         self.assertEqual([lock["name"] for lock in held], ["db/orders", "db/users", "reports"])
         self.assertTrue(all(lock["holders"][0]["lease"] == str(lease) for lock in held))
-        token = self.said("run", "new", "--url", url, "--", "sh", "-c", "echo $TENURE_TOKEN")
+        token = self.output("run", "new", "--url", url, "--", "sh", "-c", "echo $TENURE_TOKEN")
         self.assertGreater(int(token), int(shown["revision"]) + 2**40)
 
     def test_an_existing_file_is_kept_without_force(self):
@@ -144,18 +145,18 @@ class Snapshot(WithServer):
         self.assertEqual((code, path.read_text(encoding="utf-8")), (USAGE, "mine"))
         self.assertIn("--force", err)
 
-        self.said("snapshot", "save", str(path), "--force")
-        self.said("snapshot", "inspect", str(path))
+        self.output("snapshot", "save", str(path), "--force")
+        self.output("snapshot", "inspect", str(path))
 
     def test_damage_is_reported_with_its_position(self):
         whole = self.file("whole")
-        self.said("snapshot", "save", str(whole))
+        self.output("snapshot", "save", str(whole))
         content = whole.read_bytes()
 
         def flipped(at):
             return content[:at] + bytes([content[at] ^ 1]) + content[at + 1:]
 
-        for name, written, said in (("flipped", flipped(100), "bytes 68 to "),
+        for name, written, expected in (("flipped", flipped(100), "bytes 68 to "),
                                     ("cut", content[:-1], "it is cut off"),
                                     ("longer", content + b"x", "something was appended"),
                                     ("head", flipped(20), "the head"),
@@ -165,7 +166,7 @@ class Snapshot(WithServer):
             path.write_bytes(written)
             code, out, err = self.outcome("snapshot", "inspect", str(path))
             self.assertEqual((code, out), (1, ""), name)
-            self.assertIn(said, err)
+            self.assertIn(expected, err)
             seeded = daemon.run("seed", "--from", str(path), "--data-dir", str(self.file("no")))
             self.assertNotEqual(seeded.returncode, 0, name)
             self.assertFalse(self.file("no").exists(), name)
@@ -180,8 +181,8 @@ class Snapshot(WithServer):
         path = self.file("large.snapshot")
 
         bench = self.begin("bench", "--time", "1h", "-c", "2", "-o", "quiet")
-        eventually(lambda: self.said("ls", "tenure-bench/", "-o", "quiet"), "the benchmark is running")
-        saved = json.loads(self.said("snapshot", "save", str(path), "--json"))
+        eventually(lambda: self.output("ls", "tenure-bench/", "-o", "quiet"), "the benchmark runs")
+        saved = json.loads(self.output("snapshot", "save", str(path), "--json"))
         bench.send_signal(signal.SIGINT)
 
         self.assertEqual(bench.wait(TIMEOUT), 0)
@@ -242,7 +243,7 @@ class InJson(WithServer):
     def test_every_command_with_output_prints_json(self):
         holder = self.begin("lock", "json/a", "--json")
         token = json.loads(self.line_of(holder))["token"]
-        lease = json.loads(self.said("lease", "grant", "--json"))["lease"]
+        lease = json.loads(self.output("lease", "grant", "--json"))["lease"]
         path = str(pathlib.Path(self.folder.name) / "json.snapshot")
 
         for words in (["ls"], ["show", "json/a"], ["explain", "json/a"], ["top"],
@@ -253,7 +254,7 @@ class InJson(WithServer):
                       ["bench", "--count", "5", "--time", "60s"], ["elect", "json/a"],
                       ["unlock", "--force", "--yes", "json/a"],
                       ["watch", "json/", "--from", "1", "--count", "1"]):
-            self.assertIsNotNone(json.loads(self.said(*words, "--json")), words)
+            self.assertIsNotNone(json.loads(self.output(*words, "--json")), words)
 
 
 if __name__ == "__main__":

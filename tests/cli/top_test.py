@@ -21,7 +21,7 @@ class Top(WithServer):
         client.lock("top/hot", self.lease, owner="ann", metadata=b"busy")
         for owner in ("bob", "cyd"):
             self.begin("lock", "top/hot", "--owner", owner)
-            eventually(lambda who=owner: who in self.said("show", "top/hot"), f"{owner} waits")
+            eventually(lambda who=owner: who in self.output("show", "top/hot"), f"{owner} waits")
 
     def screen(self, *words, **size):
         made = Screen(self.folder.name, self.environment(LANG="C.UTF-8"), "top", *words, **size)
@@ -112,9 +112,10 @@ class Top(WithServer):
         self.sees(screen, "top/hot", "top/cold", "top/evil", "[2J")
 
     def test_once_and_json_print_one_report(self):
-        lines = [line.split("\t") for line in self.said("top", "--interval", "300ms").splitlines()]
-        found = json.loads(self.said("top", "top/h", "--json", "--interval", "300ms"))
-        by_name = json.loads(self.said("top", "--json", "--sort", "name", "--interval", "300ms"))
+        report = self.output("top", "--interval", "300ms")
+        lines = [line.split("\t") for line in report.splitlines()]
+        found = json.loads(self.output("top", "top/h", "--json", "--interval", "300ms"))
+        by_name = json.loads(self.output("top", "--json", "--sort", "name", "--interval", "300ms"))
 
         self.assertEqual([line[1:5] for line in lines if line[0] == "lock"],
                          [["top/hot", "ann", "X", "2"], ["top/cold", "ann", "X", "0"]])

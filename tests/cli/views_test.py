@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`tenure lock`, `ls`, `show`, `unlock`, `lease`, `elect` and `watch`; terminals; other backends."""
+"""`tenure lock`, `ls`, `show`, `unlock`, `lease`, `elect`, `watch`; terminals; other backends."""
 
 import fcntl
 import json
@@ -26,20 +26,20 @@ class Locks(WithServer):
 
     def test_lock_prints_its_token_and_holds_until_a_signal(self):
         process = self.begin("lock", "hold/a", "--json", "--ttl", "5s")
-        told = json.loads(self.line_of(process))
+        reply = json.loads(self.line_of(process))
         holder = self.when_held("hold/a")
 
         process.send_signal(signal.SIGINT)
 
         self.assertEqual(process.wait(TIMEOUT), 0)
-        self.assertEqual(told, {"names": ["hold/a"], "mode": "X", "ttl_ms": 5000,
+        self.assertEqual(reply, {"names": ["hold/a"], "mode": "X", "ttl_ms": 5000,
                                 "token": str(holder.fencing_token)})
         self.assertEqual(self.held("hold/a"), [])
 
     def test_a_lock_may_have_the_name_of_a_command(self):
         for name in ("ls", "run", "cluster", "status"):
-            self.assertEqual(self.said("run", name, "--", "echo", "ls"), "ls\n")
-            self.assertEqual(self.said("show", name), f"{name} is free\n")
+            self.assertEqual(self.output("run", name, "--", "echo", "ls"), "ls\n")
+            self.assertEqual(self.output("show", name), f"{name} is free\n")
 
     def test_try_gives_75_if_the_lock_is_held(self):
         self.holding("try/a")
@@ -59,32 +59,32 @@ class Locks(WithServer):
         self.holding("ls/b", "-s")
         self.holding("other/c")
 
-        lines = [line.split("\t") for line in self.said("ls", "ls/").splitlines()]
-        found = json.loads(self.said("ls", "ls/", "--json"))
+        lines = [line.split("\t") for line in self.output("ls", "ls/").splitlines()]
+        found = json.loads(self.output("ls", "ls/", "--json"))
 
         self.assertEqual([line[0] for line in lines], ["ls/a", "ls/b"])
         self.assertEqual((lines[0][1:3], lines[0][6], lines[1][2]),
                          (["ann", "X"], '"why not"', "S"))
         self.assertEqual([lock["name"] for lock in found], ["ls/a", "ls/b"])
         self.assertEqual(found[0]["holders"][0]["metadata"], "why not")
-        self.assertEqual(self.said("ls", "ls/", "-o", "quiet"), "ls/a\nls/b\n")
-        self.assertEqual(self.said("ls", "ls/", "-o", "quiet", "--limit", "1"), "ls/a\n")
+        self.assertEqual(self.output("ls", "ls/", "-o", "quiet"), "ls/a\nls/b\n")
+        self.assertEqual(self.output("ls", "ls/", "-o", "quiet", "--limit", "1"), "ls/a\n")
 
     def test_show_prints_the_holder_and_the_queue_in_order(self):
         self.holding("show/a", "--owner", "ann")
         for owner in ("bob", "cyd"):
             self.begin("lock", "show/a", "--owner", owner)
-            eventually(lambda who=owner: who in self.said("show", "show/a"), f"{owner} waits")
+            eventually(lambda who=owner: who in self.output("show", "show/a"), f"{owner} waits")
 
-        shown = json.loads(self.said("show", "show/a", "--json"))
-        lines = [line.split("\t")[:2] for line in self.said("show", "show/a").splitlines()]
+        shown = json.loads(self.output("show", "show/a", "--json"))
+        lines = [line.split("\t")[:2] for line in self.output("show", "show/a").splitlines()]
 
         self.assertEqual(lines, [["holds", "ann"], ["waits 1", "bob"], ["waits 2", "cyd"]])
         self.assertEqual([waiter["owner"] for waiter in shown["queue"]], ["bob", "cyd"])
         self.assertEqual(shown["queue"][0]["waits_for"][0]["owner"], "ann")
         self.assertEqual(self.outcome("show", "show/a", "-o", "quiet")[0], 0)
         self.assertEqual(self.outcome("show", "show/free", "-o", "quiet")[0], 1)
-        self.assertEqual(self.said("show", "show/free"), "show/free is free\n")
+        self.assertEqual(self.output("show", "show/free"), "show/free is free\n")
 
     def test_explain_follows_the_chain_of_blockers(self):
         client = self.client()
@@ -94,10 +94,10 @@ class Locks(WithServer):
         waiting = client.locks.Lock.future(
             __import__("daemon").lock_pb.LockRequest(name="why/b", lease_id=ann, owner="ann"))
         self.addCleanup(waiting.cancel)
-        eventually(lambda: "ann waits for bob" in self.said("explain", "why/b"), "ann waits")
+        eventually(lambda: "ann waits for bob" in self.output("explain", "why/b"), "ann waits")
 
-        text = self.said("explain", "why/a")
-        chain = json.loads(self.said("explain", "why/a", "--json"))
+        text = self.output("explain", "why/a")
+        chain = json.loads(self.output("explain", "why/a", "--json"))
 
         self.assertIn("ann holds it and waits for why/b", text)
         self.assertIn("ann waits for bob", text)
@@ -114,14 +114,14 @@ class Locks(WithServer):
         wrong = self.outcome("unlock", "-f", "-y", "force/a", "--reason", "a\tb")
         self.assertEqual(wrong[0], USAGE)
         self.assertIsNone(process.poll())
-        out = json.loads(self.said("unlock", "-f", "-y", "force/a", "--json", "--reason",
+        out = json.loads(self.output("unlock", "-f", "-y", "force/a", "--json", "--reason",
                                    "host is gone"))
         self.assertEqual(out, {"holds": 1})
-        events = [json.loads(line) for line in self.said(
+        events = [json.loads(line) for line in self.output(
             "watch", "force/a", "--from", "1", "--count", "2", "--json").splitlines()]
         self.assertRegex(events[-1]["operator"], r"^127\.0\.0\.1:\d+$")
         self.assertEqual((events[-1]["type"], events[-1]["reason"]), ("forced", "host is gone"))
-        line = self.said("watch", "force/a", "--from", "1", "--count", "2").splitlines()[-1]
+        line = self.output("watch", "force/a", "--from", "1", "--count", "2").splitlines()[-1]
         self.assertIn("\treason=\"host is gone\"", line)
         self.assertEqual(process.wait(TIMEOUT), LOST)
         self.assertEqual(self.outcome("unlock", "-f", "-y", "force/a")[0], 1)
@@ -131,7 +131,7 @@ class Locks(WithServer):
         # The watch may start late, so events are produced until it has enough.
         seen = []
         while not seen:
-            self.said("run", "watch/a", "--", "true")
+            self.output("run", "watch/a", "--", "true")
             if process.poll() is not None:
                 seen = process.stdout.read().splitlines()
         events = [json.loads(line) for line in seen]
@@ -144,17 +144,17 @@ class Locks(WithServer):
         self.assertEqual(revisions, sorted(revisions))
 
     def test_leases_are_granted_shown_renewed_and_revoked(self):
-        lease = self.said("lease", "grant", "--ttl", "60s", "--owner", "ann").strip()
+        lease = self.output("lease", "grant", "--ttl", "60s", "--owner", "ann").strip()
         self.client().lock("lease/a", int(lease))
 
-        shown = json.loads(self.said("lease", "show", lease, "--json"))
-        listed = json.loads(self.said("lease", "ls", "--json"))
+        shown = json.loads(self.output("lease", "show", lease, "--json"))
+        listed = json.loads(self.output("lease", "ls", "--json"))
 
         self.assertEqual((shown["client"], shown["ttl_ms"], shown["held"][0]["name"]),
                          ("ann", 60000, "lease/a"))
         self.assertIn(lease, [entry["lease"] for entry in listed])
-        self.assertIn("min", self.said("lease", "keep", "--once", lease))
-        self.said("lease", "revoke", lease)
+        self.assertIn("min", self.output("lease", "keep", "--once", lease))
+        self.output("lease", "revoke", lease)
         self.assertEqual(self.held("lease/a"), [])
         self.assertEqual(self.outcome("lease", "revoke", lease)[0], LOST)
         self.assertEqual(self.outcome("lease", "show", lease)[0], LOST)
@@ -166,7 +166,7 @@ class Locks(WithServer):
                              stdin=subprocess.PIPE)
         self.when_held("elect/a")
 
-        leader = json.loads(self.said("elect", "elect/a", "--json"))
+        leader = json.loads(self.output("elect", "elect/a", "--json"))
         leading.communicate("", timeout=TIMEOUT)
 
         self.assertEqual(leader["value"], "10.0.0.1:80")
@@ -178,17 +178,17 @@ class Locks(WithServer):
         client.lock("escape/a", client.lease(), metadata=b"\x1b]0;x\x07\n\x1b[31mb")
 
         for words in (["ls", "escape/"], ["show", "escape/a"], ["explain", "escape/a"]):
-            out = self.said(*words)
+            out = self.output(*words)
             self.assertNotIn("\x1b", out)
             self.assertNotIn("\x07", out)
-        self.assertEqual(len(self.said("ls", "escape/").splitlines()), 1)
+        self.assertEqual(len(self.output("ls", "escape/").splitlines()), 1)
 
     def test_the_key_prefix_of_the_url_is_added_to_names_and_not_shown(self):
         url = self.url + "?key_prefix=team/"
         self.holding("prefix/a", "--url", url)
 
         self.assertEqual(len(self.held("team/prefix/a")), 1)
-        self.assertEqual(self.said("ls", "prefix", "-o", "quiet", "--url", url), "prefix/a\n")
+        self.assertEqual(self.output("ls", "prefix", "-o", "quiet", "--url", url), "prefix/a\n")
 
 
 class Terminal(WithServer):
@@ -314,17 +314,17 @@ class OtherServers(WithServer):
                                         "true")[0] == 0, "redis replies")
         holder = self.begin("run", "a", "--url", url, "--owner", "ann", "--", "cat",
                             stdin=subprocess.PIPE)
-        eventually(lambda: "ann" in self.said("show", "a", "--url", url), "ann holds it")
+        eventually(lambda: "ann" in self.output("show", "a", "--url", url), "ann holds it")
 
         self.assertEqual(self.outcome("run", "-n", "a", "--url", url, "--", "true")[0], BUSY)
         self.assertEqual(self.outcome("ls", "--url", url)[0], USAGE)
-        self.assertEqual(json.loads(self.said("show", "a", "--url", url, "--json"))
+        self.assertEqual(json.loads(self.output("show", "a", "--url", url, "--json"))
                          ["holders"][0]["owner"], "ann")
         holder.communicate("", timeout=TIMEOUT)
         self.assertEqual(holder.returncode, 0)
 
     def test_doctor_passes_here_and_advises_for_a_missing_server_or_file(self):
-        checks = json.loads(self.said("doctor", "--json"))
+        checks = json.loads(self.output("doctor", "--json"))
         code, out, _ = self.outcome("doctor", "--url", "tenure://127.0.0.1:1", "--timeout", "300ms")
         wrong, problem, _ = self.outcome("doctor", "--url", "tenure://a?tls_ca=/no/such/file")
 
@@ -342,7 +342,7 @@ class OtherServers(WithServer):
             url = "tenure://" + full.grpc_address
             for _ in range(9):
                 client.lease()
-            checks = json.loads(self.said("doctor", "--json", "--url", url))
+            checks = json.loads(self.output("doctor", "--json", "--url", url))
             client.lease()
             code, out, _ = self.outcome("doctor", "--url", url)
 

@@ -1,5 +1,5 @@
 // expect: nodiscard|ignoring return
-// 004.044: the result tells whether the lock is granted, queued or a deadlock.
+// 004.044: the result shows whether the lock is granted, queued or a deadlock.
 #include <tenure/tenure.hpp>
 
 using namespace tenure;

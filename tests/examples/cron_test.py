@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""examples/cron/never_overlap.sh does what its comment says, on a real tenured."""
+"""examples/cron/never_overlap.sh, on a real tenured."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ SCRIPT = HOME / "examples/cron/never_overlap.sh"
 
 class Cron(WithServer):
     def start(self, lock, *command, **more):
-        """The script, as cron would start it on one machine."""
+        """Starts the script like cron on one machine."""
         paths = f"{pathlib.Path(tenure_path()).resolve().parent}:{os.environ['PATH']}"
         process = subprocess.Popen(
             [SCRIPT, lock, *command], env=self.environment(PATH=paths, **more), text=True,
@@ -31,11 +31,11 @@ class Cron(WithServer):
         return process.returncode, out, err
 
     def running(self, lock):
-        """One that says its process id, and works until its stdin ends."""
+        """Starts a job that prints its process id and runs until its stdin is closed."""
         process = self.start(lock, "sh", "-c", "echo $$; cat; echo done")
         return process, int(process.stdout.readline())
 
-    def test_a_second_one_skips_its_turn_and_the_first_one_gets_done(self):
+    def test_a_second_job_is_skipped_while_the_first_runs(self):
         first, _ = self.running("cron/overlap")
 
         code, out, err = self.outcome_of(self.start("cron/overlap", "echo", "ran"))
@@ -47,17 +47,17 @@ class Cron(WithServer):
         code, out, err = self.outcome_of(self.start("cron/overlap", "echo", "ran"))
         self.assertEqual((code, out, err), (0, "ran\n", ""))
 
-    def test_a_lost_lock_ends_the_command_and_is_told(self):
+    def test_a_lost_lock_terminates_the_command_with_79(self):
         losing, child = self.running("cron/lost")
 
-        self.said("unlock", "--force", "--yes", "cron/lost")
+        self.output("unlock", "--force", "--yes", "cron/lost")
         losing.wait(TIMEOUT)
         code, out, err = self.outcome_of(losing)
         self.assertEqual((code, out), (79, ""), err)
         self.assertIn("the lock was lost", err)
         eventually(lambda: not is_alive(child), "the command is dead")
 
-    def test_the_code_of_the_command_is_passed_on_and_nobody_there_is_69(self):
+    def test_the_exit_code_is_that_of_the_command_or_69_without_a_server(self):
         code, _, _ = self.outcome_of(self.start("cron/code", "sh", "-c", "exit 7"))
         self.assertEqual(code, 7)
         code, out, err = self.outcome_of(
@@ -65,18 +65,18 @@ class Cron(WithServer):
         self.assertEqual((code, out), (69, ""), err)
         self.assertIn("the command did not run", err)
 
-    def test_a_command_that_is_cut_off_is_dead_before_the_next_one_can_start(self):
-        cut_off = self.start("cron/cut", "sh", "-c", "echo $$; cat", TTL="3s")
-        child = int(cut_off.stdout.readline())
+    def test_a_disconnected_command_is_dead_before_the_next_job_starts(self):
+        disconnected = self.start("cron/cut", "sh", "-c", "echo $$; cat", TTL="3s")
+        child = int(disconnected.stdout.readline())
         self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
-        self.daemon.process.send_signal(signal.SIGSTOP)  # silence, as of a cut cable
+        self.daemon.process.send_signal(signal.SIGSTOP)  # No reply, as after a network failure.
 
         eventually(lambda: not is_alive(child), "the command is dead")
         self.daemon.process.send_signal(signal.SIGCONT)
-        code, _, err = self.outcome_of(cut_off)
+        code, _, err = self.outcome_of(disconnected)
         self.assertEqual(code, 79, err)
         eventually(lambda: self.outcome_of(self.start("cron/cut", "echo", "ran"))[1] == "ran\n",
-                   "the next one runs")
+                   "the next job runs")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`make demo`, shortened: its story happens, and it would say so if it went wrong."""
+"""`make demo`, shortened: the late write is rejected, and a wrong total is reported."""
 
 import os
 import pathlib
@@ -16,47 +16,47 @@ BUILD = pathlib.Path(sys.argv.pop(1))
 
 class Demo(unittest.TestCase):
     def play(self, *flags):
-        """(exit code, what it printed, the writes that storage accepted as (who, token, total))"""
+        """(exit code, output, writes that the storage accepted as (who, token, total))"""
         with tempfile.TemporaryDirectory(prefix="tenure_demo_test.") as folder:
-            told = subprocess.run(
+            output = subprocess.run(
                 [HOME / "tools/demo.py", BUILD, "--folder", folder, "--think-ms", "5", "--ttl-ms",
                  "1000", "--rounds", "1", *flags], text=True, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, timeout=250, check=False,
                 env=os.environ | {"BASE_PORT": "0"})
             file = pathlib.Path(folder) / "account.db"
-            self.assertTrue(file.exists(), told.stdout)
+            self.assertTrue(file.exists(), output.stdout)
             database = sqlite3.connect(file)
             writes = database.execute(
                 "SELECT who, token, total FROM writes ORDER BY number").fetchall()
             database.close()
-        return told.returncode, told.stdout, writes
+        return output.returncode, output.stdout, writes
 
     def test_the_late_write_of_a_stopped_holder_is_fenced_and_the_total_is_right(self):
-        code, told, writes = self.play()
+        code, output, writes = self.play()
 
-        self.assertEqual(code, 0, told)
+        self.assertEqual(code, 0, output)
         stopped = re.search(r"dora holds the lock with token (\d+), has read (\d+), and is stopped",
-                            told)
-        self.assertTrue(stopped, told)
+                            output)
+        self.assertTrue(stopped, output)
         token, read = map(int, stopped.groups())
-        self.assertRegex(told, f"service +the lease of dora has run out, and token {token} ")
-        self.assertRegex(told, f"storage +refuses dora's {read + 1}: token {token} is stale")
-        self.assertRegex(told, "dora +is told: lease_lost")
-        self.assertRegex(told, "waited .* holds it with token")
-        self.assertIn("The dashboard: http://127.0.0.1:", told)
+        self.assertRegex(output, f"service +the lease of dora has run out, and token {token} ")
+        self.assertRegex(output, f"storage +refuses dora's {read + 1}: token {token} is stale")
+        self.assertRegex(output, "dora +is told: lease_lost")
+        self.assertRegex(output, "waited .* holds it with token")
+        self.assertIn("The dashboard: http://127.0.0.1:", output)
         tokens = [accepted for _, accepted, _ in writes]
         self.assertNotIn(token, tokens)
         self.assertEqual(tokens, sorted(tokens))
         self.assertEqual([total for *_, total in writes], list(range(1, len(writes) + 1)))
         self.assertIn(f"{len(writes)} writes of +1 were accepted, and the account has "
-                      f"{len(writes)}: right.", told)
+                      f"{len(writes)}: right.", output)
 
-    def test_without_a_fence_the_late_write_is_accepted_and_the_demo_says_so(self):
-        code, told, writes = self.play("--no-fence")
+    def test_without_a_fence_the_late_write_is_accepted_and_reported(self):
+        code, output, writes = self.play("--no-fence")
 
-        self.assertEqual(code, 1, told)
-        self.assertRegex(told, r"the account has \d+: \d+ are lost")
-        self.assertRegex(told, "Late writes accepted: [1-9]")
+        self.assertEqual(code, 1, output)
+        self.assertRegex(output, r"the account has \d+: \d+ are lost")
+        self.assertRegex(output, "Late writes accepted: [1-9]")
         tokens = [accepted for _, accepted, _ in writes]
         self.assertNotEqual(tokens, sorted(tokens))
 

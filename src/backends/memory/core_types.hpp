@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include <tenure/error.hpp>
 #include <tenure/client/watch.hpp>
+#include <tenure/error.hpp>
 
 #include "backends/backend.hpp"
 #include "core/command.hpp"

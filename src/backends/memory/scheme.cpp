@@ -11,7 +11,7 @@ namespace {
 Result<std::unique_ptr<Backend>> open_memory(Url& url, const ConnectOptions& /*options*/) {
   if (!url.path.text.empty()) {
     return url_error(url.path.position,
-                       "memory://name has no path; write a '/' in the name as %2F");
+                     "memory://name has no path; write a '/' in the name as %2F");
   }
   return std::make_unique<MemoryBackend>(MemoryStore::named(url.authority.text));
 }

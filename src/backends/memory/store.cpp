@@ -251,9 +251,10 @@ WatchId MemoryStore::watch(MemberId member, WatchRequest request, Backend::Sink 
     const auto& events = machine_.state().events;
     if (request.start != Revision{} && request.start <= events.compact_revision()) {
       notify(member, [shared_sink, gone = events.compact_revision().get()] {
-        (*shared_sink)(
-            fail(Errc::invalid_argument, "events up to revision " + std::to_string(gone) +
-                                             " are compacted; list the locks, then watch from the current revision"));
+        (*shared_sink)(fail(Errc::invalid_argument, "events up to revision " +
+                                                        std::to_string(gone) +
+                                                        " are compacted; list the locks and "
+                                                        "watch from the current revision"));
       });
     } else {
       if (request.start != Revision{}) {
