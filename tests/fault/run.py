@@ -278,7 +278,7 @@ class Report:
         for event in self.events:
             self.kinds[event["kind"]] = self.kinds.get(event["kind"], 0) + 1
         self.violations = dict(re.findall(r"violations of (.) (\d+)", checked.stdout))
-        self.stale = int((re.findall(r"stale writes refused (\d+)", checked.stdout) or [0])[0])
+        self.stale = int((re.findall(r"stale writes rejected (\d+)", checked.stdout) or [0])[0])
         self.failures = {}
         for event in self.events:
             if event["kind"] == "failed":
@@ -305,7 +305,7 @@ class Report:
             f"seed {self.run.seed}, {len(self.run.cluster.nodes)} members, {self.run.cluster.net}",
             f"operations {operations}, granted {self.kinds.get('granted', 0)}, released "
             f"{self.kinds.get('released', 0)}, reads {self.kinds.get('read', 0)}, writes "
-            f"{self.kinds.get('write', 0)} ({self.stale} stale ones refused), watch events "
+            f"{self.kinds.get('write', 0)} ({self.stale} stale ones rejected), watch events "
             f"{self.kinds.get('watch', 0)}",
             "not granted " + (", ".join(f"{why} {count}" for why, count in
                                         sorted(self.failures.items())) or "0"),

@@ -88,11 +88,11 @@ void Worker::use_mutex() {
   RequestSpec spec{.items = {item_in_mode(name, LockMode::exclusive)}};
   spec.lease = random_lease();
   if (is_one_in(5)) {
-    spec.asking = history::Asking::attempt;
+    spec.policy = history::WaitPolicy::attempt;
   }
   const auto request = invoke(spec);
   const auto mutex = context_.client.mutex(name, options(spec, request));
-  if (spec.asking == history::Asking::attempt) {
+  if (spec.policy == history::WaitPolicy::attempt) {
     finish(spec, request, mutex.try_lock());
   } else if (is_one_in(5)) {
     const milliseconds test_timeout(random_below(200) + 1);
@@ -243,7 +243,7 @@ std::string Worker::invoke(const RequestSpec& spec) {
                            .owner = owner_of(spec, request),
                            .request = request,
                            .items = spec.items,
-                           .asking = spec.asking});
+                           .policy = spec.policy});
   return request;
 }
 

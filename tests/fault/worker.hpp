@@ -58,7 +58,7 @@ class Worker {
   /// One lock request as recorded in the history.
   struct RequestSpec {
     std::vector<history::Item> items;
-    history::Asking asking = history::Asking::wait;
+    history::WaitPolicy policy = history::WaitPolicy::wait;
     std::optional<Lease> lease = std::nullopt;  ///< Shared lease; none: the request has its own.
   };
 

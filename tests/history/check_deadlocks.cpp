@@ -17,7 +17,7 @@ bool may_meet(const Item& left, const Item& right) {
                                    right.permits.has_value());
 }
 
-/// Who waits for whom. Owners are the nodes: one who waits does nothing else.
+/// Wait-for graph. Owners are the nodes, since a waiting owner does nothing else.
 class Graph {
  public:
   /// Whether the wait of `waiter` for `other` is an edge.
@@ -27,7 +27,7 @@ class Graph {
 
   void add_waiter(const Request& request) { waits_[request.owner].push_back(&request); }
 
-  /// Whether a way leads from this wait back to its owner.
+  /// Whether a path leads from this wait back to its owner.
   [[nodiscard]] bool has_cycle(const Request& start) const {
     std::set<std::string> seen;
     std::vector<std::string> open = reached(start);
@@ -67,22 +67,22 @@ class Graph {
   std::map<std::string, Requests> waits_;
 };
 
-/// One that gave up because its lease was lost, by its own clock, may stand in the queue for a
-/// while yet.
+/// A request that was abandoned because its lease was lost, by the clock of the client, may stay in
+/// the queue for a while.
 bool may_wait(const History& history, const Request& request, Time begin, Time end) {
   const bool is_out =
       request.failed.has_value() && *request.failed < begin &&
-      (request.is_refused() || request.why == "cancelled" || surely_over(history, request) < begin);
+      (request.is_refused() || request.why == "cancelled" || latest_end(history, request) < begin);
   return request.invoked <= end && (!request.answered || *request.answered >= begin) && !is_out;
 }
 
-// All edges that there may have been while the victim asked: if even they have no cycle, there was
-// none.
+// All edges that may have existed during the victim's request: without a cycle among them there was
+// no deadlock.
 void check_victim(const History& history, const Request& victim, Findings& findings) {
   const auto begin = victim.invoked;
   const auto end = *victim.failed;
   Graph graph(history, [&](const Request& /*waiter*/, const Request& other) {
-    return other.invoked <= end && other.may_hold() && surely_over(history, other) >= begin;
+    return other.invoked <= end && other.may_hold() && latest_end(history, other) >= begin;
   });
   for (const auto& [id, request] : history.requests) {
     if (may_wait(history, request, begin, end)) {
@@ -90,8 +90,8 @@ void check_victim(const History& history, const Request& victim, Findings& findi
     }
   }
   if (!graph.has_cycle(victim)) {
-    findings.add('W', words(victim) + " was refused at " + std::to_string(end) +
-                          " for a deadlock in which it cannot have been");
+    findings.add('W', describe(victim) + " was refused at " + std::to_string(end) +
+                          " as the victim of a deadlock that cannot have existed");
   }
 }
 
@@ -100,8 +100,8 @@ bool surely_waits(const Request& request, Time begin, Time end) {
          (!request.left || *request.left > end);
 }
 
-// Only the edges that were there for the whole time: if they have a cycle, nobody resolved it.
-void check_stuck(const History& history, const Request& waiter, Findings& findings) {
+// Only edges that existed during the whole interval: a cycle among them was not resolved.
+void check_unresolved_cycle(const History& history, const Request& waiter, Findings& findings) {
   const auto begin = std::max(*waiter.queued, history.healed);
   const auto end = begin + history.bound;
   if (!surely_waits(waiter, begin, end) || end > *history.end) {
@@ -121,8 +121,8 @@ void check_stuck(const History& history, const Request& waiter, Findings& findin
     }
   }
   if (graph.has_cycle(waiter)) {
-    findings.add('W', words(waiter) + " is in a cycle since " + std::to_string(begin) +
-                          " that nobody resolved until " + std::to_string(end));
+    findings.add('W', describe(waiter) + " is in a cycle since " + std::to_string(begin) +
+                          " that was not resolved until " + std::to_string(end));
   }
 }
 
@@ -134,11 +134,11 @@ void check_deadlocks(const History& history, Findings& findings) {
     if (request.failed.has_value() && request.why == "deadlock") {
       check_victim(history, request, findings);
     }
-    // Permits that another holds may be enough for both; those waits are left to property R.
+    // Semaphores are left to property R: the free permits may suffice for several waiters.
     const bool is_counted = std::ranges::any_of(
         request.items, [](const Item& item) { return item.permits.has_value(); });
     if (is_bounded && request.queued.has_value() && !is_counted) {
-      check_stuck(history, request, findings);
+      check_unresolved_cycle(history, request, findings);
     }
   }
 }

@@ -6,39 +6,39 @@
 namespace tenure::history {
 namespace {
 
-/// A time in which a client believes to hold an item.
+/// Interval in which a client considers its hold of an item valid.
 struct Held {
   Interval when;
   const Request* request{};
-  Item item;  ///< As it was then: a downgrade weakens it.
+  Item item;  ///< Item in this interval; a downgrade changes the mode.
 };
 
-/// Cuts a belief where the hold was weakened. A client believes in the weaker mode from the moment
-/// on when it begins to give up the stronger.
+/// Splits the validity of a hold at its downgrades. The weaker mode counts from the moment at which
+/// the client starts the downgrade.
 void add_held(std::vector<Held>& all, const Use& use) {
   for (auto part : use.request->belief.parts()) {
     auto item = *use.item;
-    for (const auto& weaker : use.request->weaker) {
-      const auto cut = std::clamp(weaker.at, part.begin, part.end);
+    for (const auto& downgrade : use.request->downgrades) {
+      const auto cut = std::clamp(downgrade.at, part.begin, part.end);
       all.push_back(
           {.when = {.begin = part.begin, .end = cut}, .request = use.request, .item = item});
       part.begin = cut;
-      item.mode = weaker.mode;
+      item.mode = downgrade.mode;
     }
     all.push_back({.when = part, .request = use.request, .item = item});
   }
   std::erase_if(all, [](const Held& held) { return held.when.begin >= held.when.end; });
 }
 
-std::string words(const Held& held) {
-  return words(held.item) + " by " + words(*held.request) + " from " +
+std::string describe(const Held& held) {
+  return describe(held.item) + " by " + describe(*held.request) + " from " +
          std::to_string(held.when.begin) + " to " + std::to_string(held.when.end);
 }
 
-/// A hold that was entered again, or made stronger, is one hold, whether its token stays or not.
+/// A re-entered or upgraded hold is one hold, whether its token changes or not.
 bool is_one_hold(const Held& left, const Held& right) {
   const bool reenters =
-      left.request->asking == Asking::reenter || right.request->asking == Asking::reenter;
+      left.request->policy == WaitPolicy::reenter || right.request->policy == WaitPolicy::reenter;
   return left.request == right.request || (left.request->owner == right.request->owner && reenters);
 }
 
@@ -53,13 +53,13 @@ void check_place(const std::vector<Held>& all, Findings& findings) {
       }
       if (conflict(held.item, other->item)) {
         findings.add(held.item.range.has_value() ? 'Q' : 'M',
-                     words(*other) + " and " + words(held));
+                     describe(*other) + " and " + describe(held));
       }
       permits += other->item.permits.has_value() ? other->item.permits->wanted : 0;
     }
     if (held.item.permits.has_value() && permits > held.item.permits->capacity) {
       findings.add(
-          'Q', std::to_string(permits) + " permits are believed to be held with " + words(held));
+          'Q', std::to_string(permits) + " permits are believed to be held with " + describe(held));
     }
     open.push_back(&held);
   }

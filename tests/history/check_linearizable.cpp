@@ -8,8 +8,8 @@
 namespace tenure::history {
 namespace {
 
-/// What happens to one name at one moment, which lies between `begin` and `end`. Grants and their
-/// ends come in pairs: the end of operation i is operation i + 1.
+/// Operation on one name that takes effect at a moment between `begin` and `end`. Grants and their
+/// ends are adjacent: the end of operation i is operation i + 1.
 struct Operation {
   enum class Type : std::uint8_t { grant, end, refusal, read };
 
@@ -21,23 +21,23 @@ struct Operation {
   const Read* read{};
 };
 
-/// Looks for an order of effects that explains every answer (Wing and Gong, "Testing and Verifying
-/// Concurrent Objects", 1993). Which operations were done says all about the state, so no set of
-/// them is visited twice (Lowe, "Testing for Linearizability", 2016).
+/// Depth-first search for a linearization that explains every reply (Wing and Gong, "Testing and
+/// Verifying Concurrent Objects", 1993). The set of completed operations determines the state, so
+/// each set is visited once (Lowe, "Testing for Linearizability", 2016).
 class Search {
  public:
   static constexpr std::size_t operations_max = 60;
   static constexpr std::size_t visits_max = 20'000;
-  enum class Answer : std::uint8_t { explained, impossible, gave_up };
+  enum class Outcome : std::uint8_t { explained, impossible, limit_reached };
 
   explicit Search(std::vector<Operation> operations) : operations_(std::move(operations)) {}
 
-  Answer run() {
+  Outcome run() {
     const bool is_found = extend(0);
     if (is_found) {
-      return Answer::explained;
+      return Outcome::explained;
     }
-    return visited_.size() >= visits_max ? Answer::gave_up : Answer::impossible;
+    return visited_.size() >= visits_max ? Outcome::limit_reached : Outcome::impossible;
   }
 
  private:
@@ -56,7 +56,7 @@ class Search {
       }
     }
     if (latest == never) {
-      return true;  // What is left need not have happened yet.
+      return true;  // The remaining operations may take effect after the end.
     }
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       if (!has(done, i) && operations_[i].begin <= latest && is_legal(done, i) &&
@@ -102,7 +102,7 @@ class Search {
     return !wanted.has_value() || permits + wanted->wanted <= wanted->capacity;
   }
 
-  // Somebody stands in the way: he holds it, or asked for it and was not answered before.
+  // Another request may block this one: it holds the lock, or was invoked and not completed before.
   [[nodiscard]] bool may_be_refused(Done done, const Use& use) const {
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       const auto& other = operations_[i];
@@ -110,7 +110,7 @@ class Search {
         continue;
       }
       const auto& request = *other.use.request;
-      const bool waits = request.asking == Asking::wait &&
+      const bool waits = request.policy == WaitPolicy::wait &&
                          request.invoked <= *use.request->failed &&
                          (!request.answered || *request.answered >= use.request->invoked);
       if (is_held(done, i) || waits) {
@@ -143,8 +143,8 @@ class Search {
   std::unordered_set<Done> visited_;
 };
 
-/// It ends when it is given back, or when its lease ends, which is not before the client stops
-/// believing.
+/// End of a hold: its release, or the end of its lease, which is never before the end of the
+/// client's validity.
 Operation end_of(const Use& use) {
   const auto& request = *use.request;
   const auto earliest = request.is_granted()
@@ -157,14 +157,15 @@ Operation end_of(const Use& use) {
           .use = use};
 }
 
-/// Empty if this name has too many of them, or some that the model does not know.
+/// Empty if the name has more than `operations_max` operations, or unsupported ones.
 std::vector<Operation> operations_of(const History& history, const std::string& place,
                                      const std::vector<Use>& uses) {
   std::vector<Operation> operations;
   for (const auto& use : uses) {
     const auto& request = *use.request;
-    if (request.asking == Asking::reenter || !request.weaker.empty() || request.items.size() > 1 ||
-        use.item->range.has_value() || operations.size() + 2 > Search::operations_max) {
+    if (request.policy == WaitPolicy::reenter || !request.downgrades.empty() ||
+        request.items.size() > 1 || use.item->range.has_value() ||
+        operations.size() + 2 > Search::operations_max) {
       return {};
     }
     if (request.is_refused()) {
@@ -195,10 +196,10 @@ std::vector<Operation> operations_of(const History& history, const std::string& 
   return operations.size() > Search::operations_max ? std::vector<Operation>{} : operations;
 }
 
-/// Its owner made it stronger, which may have given it another token.
+/// The owner upgraded the hold, which may have changed its token.
 bool is_reentered(const std::vector<Use>& uses, const Request& request, Time before) {
   return std::ranges::any_of(uses, [&](const Use& use) {
-    return use.request->asking == Asking::reenter && use.request->owner == request.owner &&
+    return use.request->policy == WaitPolicy::reenter && use.request->owner == request.owner &&
            use.request->invoked < before;
   });
 }
@@ -221,11 +222,11 @@ void check_read(const History& history, const Read& read, Findings& findings) {
     const bool is_over = request.released.has_value() && *request.released < read.since;
     if (is_held && !is_shown) {
       findings.add('L', "a read of " + read.name + " from " + std::to_string(read.since) + " to " +
-                            std::to_string(read.at) + " does not show " + words(request));
+                            std::to_string(read.at) + " does not show " + describe(request));
     }
     if (is_over && is_shown) {
       findings.add('L', "a read of " + read.name + " at " + std::to_string(read.since) + " shows " +
-                            words(request) + ", which was given back at " +
+                            describe(request) + ", which was released at " +
                             std::to_string(*request.released));
     }
   }
@@ -244,9 +245,9 @@ std::size_t check_linearizable(const History& history, Findings& findings) {
       continue;
     }
     const auto answer = Search(std::move(operations)).run();
-    searched += answer == Search::Answer::gave_up ? 0 : 1;
-    if (answer == Search::Answer::impossible) {
-      findings.add('L', "no order of effects explains what was answered about " + place);
+    searched += answer == Search::Outcome::limit_reached ? 0 : 1;
+    if (answer == Search::Outcome::impossible) {
+      findings.add('L', "no linearization explains the replies about " + place);
     }
   }
   return searched;

@@ -5,17 +5,16 @@
 namespace tenure::history {
 namespace {
 
-/// Whether the earlier one keeps the later one out as long as it waits.
+/// Whether the earlier waiter blocks the later one.
 bool bars(const Use& earlier, const Use& later) {
   if (earlier.item->permits.has_value() && later.item->permits.has_value()) {
-    // Of several items another may be what it waits for, and these permits may be enough for both.
+    // A request of several items may wait for another item, and free permits may suffice for both.
     return earlier.request->items.size() == 1;
   }
   return conflict(*earlier.item, *later.item);
 }
 
-/// It was in the queue at this time for sure: it did not begin to leave, was not refused, and its
-/// lease lived.
+/// Whether the request was certainly queued at this time: not leaving, not failed, lease valid.
 bool surely_waits(const History& history, const Request& request, Time at) {
   if (request.is_refused() || (request.left.has_value() && *request.left <= at) ||
       (request.failed.has_value() && *request.failed <= at)) {
@@ -25,21 +24,21 @@ bool surely_waits(const History& history, const Request& request, Time at) {
   return lease != history.leases.end() && lease->second.belief.covers(*request.queued, at);
 }
 
-/// The token of its grant, as the client was told, or a watcher where the client never was.
+/// Token of the grant as observed by the client, or by a watcher if the client did not observe it.
 std::optional<Token> token_of(const History& history, const Request& request) {
   if (request.is_granted()) {
     return request.token();
   }
   for (const auto& [name, watcher] : history.watchers) {
-    const auto told = std::ranges::find(watcher.events, request.id, &Watched::request);
-    if (told != watcher.events.end()) {
-      return told->token;
+    const auto seen = std::ranges::find(watcher.events, request.id, &Watched::request);
+    if (seen != watcher.events.end()) {
+      return seen->token;
     }
   }
   return std::nullopt;
 }
 
-/// What was surely taken of these permits at this time, by those who were told so.
+/// Number of permits that were certainly held at this time.
 std::uint64_t surely_taken(const std::vector<Use>& uses, Time at) {
   std::uint64_t permits = 0;
   for (const auto& use : uses) {
@@ -49,8 +48,8 @@ std::uint64_t surely_taken(const std::vector<Use>& uses, Time at) {
   return permits;
 }
 
-/// The service may have let the first one in before the second, and its answer was lost. Whole
-/// locks leave no room for that: they would not have been given to both.
+/// The service may have granted the first request earlier, and its reply was lost. This is possible
+/// only for permits: a whole lock is not granted to both.
 bool may_be_let_in(const std::vector<Use>& uses, const Use& first, const Use& second) {
   const auto& permits = first.item->permits;
   return permits.has_value() &&
@@ -78,13 +77,13 @@ void check_order(const History& history, Findings& findings) {
           uses, *first.request->queued, {}, [](const Use& use) { return use.request->invoked; });
       for (auto second = after; second != uses.end(); ++second) {
         const bool counts = second->request->is_granted() && second->request != first.request &&
-                            second->request->asking != Asking::reenter &&
+                            second->request->policy != WaitPolicy::reenter &&
                             second->request->owner != first.request->owner;
         if (counts && bars(first, *second) && is_overtaken(history, uses, first, *second)) {
-          findings.add('F', place + ": " + words(*first.request) + " was told at " +
-                                std::to_string(*first.request->queued) + " that it waits, and " +
-                                words(*second->request) + ", asked at " +
-                                std::to_string(second->request->invoked) + ", went before it");
+          findings.add('F', place + ": " + describe(*first.request) + " was observed at " +
+                                std::to_string(*first.request->queued) + " to be queued, and " +
+                                describe(*second->request) + ", asked at " +
+                                std::to_string(second->request->invoked) + ", was granted first");
         }
       }
     }

@@ -5,7 +5,7 @@
 namespace tenure::history {
 namespace {
 
-/// How long the other one can stand in the way of the waiter; 0: it does not.
+/// Time until which the other request can block the waiter; 0: it does not.
 Time in_the_way_until(const History& history, const Use& waiter, const Use& other) {
   const auto& first = *other.request;
   const auto& second = *waiter.request;
@@ -13,10 +13,10 @@ Time in_the_way_until(const History& history, const Use& waiter, const Use& othe
   const bool may_meet = conflict(*waiter.item, *other.item) ||
                         (waiter.item->permits.has_value() && other.item->permits.has_value());
   const bool is_behind = first.invoked > *second.queued;
-  if (is_same || !may_meet || (is_behind && first.asking != Asking::reenter)) {
+  if (is_same || !may_meet || (is_behind && first.policy != WaitPolicy::reenter)) {
     return 0;
   }
-  return surely_over(history, first);
+  return latest_end(history, first);
 }
 
 Time end_of_wait(const History& history, const Request& request) {
@@ -46,9 +46,9 @@ void check_progress(const History& history, Findings& findings) {
         free = std::max(free, in_the_way_until(history, waiter, other));
       }
     }
-    // In this order: `free` may be never.
+    // Compared in this order because `free` may be `never`.
     if (free < end && end - free > history.bound) {
-      findings.add('R', words(request) + " waits for " + words(request.items.front()) +
+      findings.add('R', describe(request) + " waits for " + describe(request.items.front()) +
                             ", which is free since " + std::to_string(free) + ", until " +
                             std::to_string(end));
     }

@@ -17,9 +17,9 @@ std::vector<const Request*> granted(const std::vector<Use>& uses) {
   return all;
 }
 
-/// It shares the token of an earlier request of the same owner.
+/// Whether the request shares the token of an earlier request of the same owner.
 bool shares(const Request& request, const Request& earlier) {
-  return request.asking == Asking::reenter && request.owner == earlier.owner &&
+  return request.policy == WaitPolicy::reenter && request.owner == earlier.owner &&
          request.token() == earlier.token();
 }
 
@@ -36,10 +36,10 @@ void check_growth(const std::string& place, const std::vector<const Request*>& b
         greatest = *next;
       }
     }
-    if (greatest != nullptr && request->asking != Asking::reenter &&
+    if (greatest != nullptr && request->policy != WaitPolicy::reenter &&
         request->token() <= greatest->token()) {
-      findings.add('T', place + ": " + words(*request) + " asked at " +
-                            std::to_string(request->invoked) + ", after " + words(*greatest) +
+      findings.add('T', place + ": " + describe(*request) + " asked at " +
+                            std::to_string(request->invoked) + ", after " + describe(*greatest) +
                             " was answered at " + std::to_string(*greatest->answered));
     }
   }
@@ -57,8 +57,8 @@ void check_unique(const std::string& place, const std::vector<Use>& uses, Findin
         is_new || tenure::is_exclusive(use.item->mode) || tenure::is_exclusive(other.item->mode);
     if (!is_new && is_exclusive && other.request != use.request &&
         !shares(*use.request, *other.request) && !shares(*other.request, *use.request)) {
-      findings.add('T', place + ": " + words(*use.request) + " and " + words(*other.request) +
-                            " have one token");
+      findings.add('T', place + ": " + describe(*use.request) + " and " + describe(*other.request) +
+                            " have the same token");
     }
   }
 }
@@ -92,11 +92,11 @@ std::size_t check_storage(const History& history, Findings& findings) {
 void check_once(const History& history, Findings& findings) {
   for (const auto& [id, request] : history.requests) {
     if (request.tokens.size() > 1) {
-      findings.add('X', id + " was told token " + std::to_string(request.tokens[0]) +
-                            " and token " + std::to_string(request.tokens[1]));
+      findings.add('X', id + " got token " + std::to_string(request.tokens[0]) + " and token " +
+                            std::to_string(request.tokens[1]));
     }
     if (request.is_granted() && request.is_refused()) {
-      findings.add('X', words(request) + " was granted, and refused with '" + request.why + "'");
+      findings.add('X', describe(request) + " was granted, and failed with '" + request.why + "'");
     }
   }
 }

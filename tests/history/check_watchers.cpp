@@ -6,7 +6,7 @@
 namespace tenure::history {
 namespace {
 
-/// What one watcher was told about one name.
+/// Events that one watcher received about one name.
 class Feed {
  public:
   Feed(const History& history, const std::string& watcher, const std::string& name)
@@ -37,24 +37,24 @@ class Feed {
     first_ = seen_.empty() ? event.token : std::min(first_, event.token);
     seen_.insert(event.token);
     if (!is_known(event)) {
-      findings.add('E', title_ + "token " + std::to_string(event.token) +
-                            " was never granted to anybody who asked");
+      findings.add(
+          'E', title_ + "token " + std::to_string(event.token) + " was not granted to any request");
     }
   }
 
-  // Shared by requests that entered a hold again.
+  // Re-entered holds share a token.
   bool is_shared(Token token) const {
     return std::ranges::any_of(uses_, [&](const Use& use) {
-      return use.request->asking == Asking::reenter && use.request->token() == token;
+      return use.request->policy == WaitPolicy::reenter && use.request->token() == token;
     });
   }
 
-  // A hold that was made stronger is told under the request that began it or the one that did so.
+  // An upgrade is reported under the original request or under the upgrading one.
   bool is_known(const Watched& event) const {
     return std::ranges::any_of(uses_, [&](const Use& use) {
       const auto& request = *use.request;
-      const bool is_meant =
-          event.request.empty() || event.request == request.id || request.asking == Asking::reenter;
+      const bool is_meant = event.request.empty() || event.request == request.id ||
+                            request.policy == WaitPolicy::reenter;
       return is_meant && request.invoked <= event.at &&
              (request.is_granted() ? request.token() == event.token : !request.is_refused());
     });
@@ -63,19 +63,19 @@ class Feed {
   void check_gaps(const Watcher& watcher, Findings& findings) {
     const bool is_complete = watcher.is_alive && history_.end.has_value() && history_.bound > 0 &&
                              history_.healed != never;
-    const auto told_before =
+    const auto due_before =
         is_complete ? *history_.end - history_.bound : std::numeric_limits<Time>::min();
     for (const auto& use : uses_) {
       const auto& request = *use.request;
-      if (!request.is_granted() || request.asking == Asking::reenter ||
+      if (!request.is_granted() || request.policy == WaitPolicy::reenter ||
           seen_.contains(request.token())) {
         continue;
       }
       const bool is_between = !seen_.empty() && first_ < request.token() && request.token() < last_;
-      const bool is_overdue = request.invoked > watcher.since && *request.answered < told_before &&
-                              history_.healed < told_before;
+      const bool is_overdue = request.invoked > watcher.since && *request.answered < due_before &&
+                              history_.healed < due_before;
       if (is_between || is_overdue) {
-        findings.add('E', title_ + "nothing was told of " + words(request));
+        findings.add('E', title_ + "no event for " + describe(request));
       }
     }
   }

@@ -7,42 +7,42 @@
 
 #include <tenure/lock_mode.hpp>
 
-/// Histories: what clients of a lock service saw, in their own words, and whether it keeps what we
-/// promise. Knows nothing of the service, so that one checker judges simulations, real clusters and
-/// every backend. Apart from the table of compatible modes it shares no code with what it judges.
+/// History checker: verifies from the observations of clients that a lock service kept its
+/// guarantees. It knows nothing about the service, so that one checker serves simulations, real
+/// clusters and every backend. It shares no code with the library except the table of lock modes.
 namespace tenure::history {
 
-/// Microseconds on one clock for the whole history: real time of a simulation, CLOCK_BOOTTIME of
-/// the machine that the workload runs on.
+/// Microseconds on the single clock of a history: virtual time of a simulation, or CLOCK_BOOTTIME
+/// of the machine that runs the workload.
 using Time = std::int64_t;
 using Token = std::uint64_t;
 
-/// What a line tells. The names are those of the file.
+/// Kind of an event. The names are those in the file.
 enum class Kind : std::uint8_t {
-  history,    ///< The first line: what is promised here, and the bounds.
-  invoke,     ///< A client asks for items.
-  queued,     ///< It was told that it waits.
-  granted,    ///< It was told that it holds, and believes so until `until`.
-  failed,     ///< It was told that it does not, or stopped asking; `why` says which.
-  renewed,    ///< The lease `owner` is believed to live until `until`.
+  history,    ///< First line: declared properties and bounds.
+  invoke,     ///< A client requests items.
+  queued,     ///< The request was observed in the wait queue.
+  granted,    ///< The grant was observed; the client considers it valid until `until`.
+  failed,     ///< The request failed or was cancelled; `why` is the reason.
+  renewed,    ///< The client considers the lease `owner` valid until `until`.
   lost,       ///< The client knows that the lease `owner` is lost.
-  release,    ///< The client begins to give back what `request` holds. It believes no more.
-  released,   ///< That was confirmed.
-  downgrade,  ///< The client begins to weaken its only item to the mode in `items`.
-  leave,      ///< The client begins to leave the queue.
-  read,       ///< A linearizable look at a name, from `since` to `at`, showed these holders.
-  write,      ///< Storage was asked to write with `token`. In the order of the storage.
-  watching,   ///< `watcher` follows these names; it saw nothing yet.
-  watch,      ///< It was told that a grant of `token` happened.
-  died,       ///< The client is gone, and tells nothing any more.
-  fault,      ///< Something was broken; `why` says what.
-  healed,     ///< From now on everything works.
-  end,        ///< Nothing was left out up to here.
+  release,    ///< The client starts to release `request`; its validity ends here.
+  released,   ///< The release was confirmed.
+  downgrade,  ///< The client starts to downgrade its only item to the mode in `items`.
+  leave,      ///< The client starts to leave the queue.
+  read,       ///< A linearizable read of a name, from `since` to `at`, returned these holders.
+  write,      ///< A write to the storage with `token`, in the order of the storage.
+  watching,   ///< `watcher` has subscribed to these names.
+  watch,      ///< `watcher` received the grant of `token`.
+  died,       ///< The client stopped; no further events.
+  fault,      ///< Start of a fault; `why` is its name.
+  healed,     ///< End of all faults.
+  end,        ///< The history is complete up to here.
 };
 
 struct Range {
   std::string start{};
-  std::optional<std::string> end{};  ///< Not in it; nothing: no end.
+  std::optional<std::string> end{};  ///< Exclusive; none: unbounded.
 
   friend bool operator==(const Range&, const Range&) = default;
 };
@@ -54,7 +54,7 @@ struct Permits {
   friend bool operator==(const Permits&, const Permits&) = default;
 };
 
-/// One thing that is asked for: a name in a mode, some permits, or a range of keys in a mode.
+/// Item of a request: a name in a mode, a number of permits, or a key range in a mode.
 struct Item {
   std::string name{};
   LockMode mode = LockMode::exclusive;
@@ -64,35 +64,36 @@ struct Item {
   friend bool operator==(const Item&, const Item&) = default;
 };
 
-enum class Asking : std::uint8_t {
-  wait,     ///< In the queue, in order.
-  attempt,  ///< Now or not at all.
-  reenter,  ///< Shares the hold that its owner has, or makes it stronger.
+enum class WaitPolicy : std::uint8_t {
+  wait,     ///< Waits in the FIFO queue.
+  attempt,  ///< Fails at once if the lock is not available (try_lock).
+  reenter,  ///< Re-enters or upgrades the hold of its owner.
 };
 
-/// One line. Each kind uses some of the fields.
+/// One line of a history. Each kind uses some of the fields.
 struct Event {
   Kind kind = Kind::end;
   Time at{};
-  std::string client{};   ///< Who tells: invoke, died.
-  std::string owner{};    ///< Whose lease: invoke, renewed, lost.
-  std::string request{};  ///< Unique in the history; all that concerns one acquisition.
+  std::string client{};   ///< Observing client: invoke, died.
+  std::string owner{};    ///< Lease: invoke, renewed, lost.
+  std::string request{};  ///< Unique id of the request in the history.
   std::vector<Item> items{};
-  Asking asking = Asking::wait;
+  WaitPolicy policy = WaitPolicy::wait;
   std::optional<Token> token{};
-  std::optional<Time> until{};  ///< granted, renewed: the end of the belief.
+  std::optional<Time> until{};  ///< granted, renewed: end of the validity.
   std::string why{};
-  std::vector<std::string> cycle{};  ///< failed by a deadlock: the requests in it.
+  std::vector<std::string> cycle{};  ///< failed by a deadlock: requests in the cycle.
   std::string resource{};            ///< write
   bool is_accepted = false;          ///< write
   std::string watcher{};
   std::vector<Token> holders{};  ///< read
-  std::optional<Time> since{};   ///< read: when it was asked for.
+  std::optional<Time> since{};   ///< read: start of the read.
 
-  // history: what is promised. Letters of the properties to check, and bounds.
+  // history: letters of the properties to check, and bounds.
   std::string properties{};
-  Time bound{};    ///< How soon a free lock is granted, a cycle resolved, an event told.
-  Time ttl_max{};  ///< The longest lease.
+  Time
+      bound{};  ///< Maximum delay of a grant of a free lock, of a deadlock resolution, of an event.
+  Time ttl_max{};  ///< Longest TTL of any lease.
 
   friend bool operator==(const Event&, const Event&) = default;
 };

@@ -64,7 +64,7 @@ bool conflict(const Item& left, const Item& right) {
   return !compatible_with(left.mode, right.mode);
 }
 
-std::string words(const Item& item) {
+std::string describe(const Item& item) {
   if (item.permits.has_value()) {
     return std::to_string(item.permits->wanted) + " of " + std::to_string(item.permits->capacity) +
            " permits of " + item.name;
@@ -76,7 +76,7 @@ std::string words(const Item& item) {
   return item.name + range + " in " + std::string(tenure::to_string(item.mode));
 }
 
-std::string words(const Request& request) {
+std::string describe(const Request& request) {
   std::string text = request.id;
   if (!request.tokens.empty()) {
     text += " (token " + std::to_string(request.token()) + ")";
@@ -84,7 +84,7 @@ std::string words(const Request& request) {
   return text;
 }
 
-Time surely_over(const History& history, const Request& request) {
+Time latest_end(const History& history, const Request& request) {
   if (request.released.has_value()) {
     return *request.released;
   }
@@ -118,7 +118,7 @@ class Assembly {
         }
         return;
       case Kind::lost: lose(event.owner, event.at); return;
-      case Kind::died: bury(event); return;
+      case Kind::died: client_died(event); return;
       case Kind::read:
         for (const auto& item : event.items) {
           history_.reads.push_back({.since = event.since.value_or(event.at),
@@ -131,7 +131,7 @@ class Assembly {
         history_.writes[event.resource].push_back(
             {.at = event.at, .token = event.token.value_or(0), .is_accepted = event.is_accepted});
         return;
-      case Kind::watching: watching(event); return;
+      case Kind::watching: watch_started(event); return;
       case Kind::watch: watch(event); return;
       case Kind::fault: history_.healed = never; return;
       case Kind::healed: history_.healed = event.at; return;
@@ -156,7 +156,7 @@ class Assembly {
   void invoke(const Event& event) {
     const auto [it, is_new] = history_.requests.try_emplace(event.request);
     if (!is_new) {
-      complain(event, "is invoked twice");
+      add_contradiction(event, "is invoked twice");
       return;
     }
     auto& request = it->second;
@@ -164,7 +164,7 @@ class Assembly {
     request.client = event.client;
     request.owner = event.owner;
     request.items = event.items;
-    request.asking = event.asking;
+    request.policy = event.policy;
     request.invoked = event.at;
     history_.leases[event.owner];
     owners_[event.client].push_back(event.owner);
@@ -173,7 +173,7 @@ class Assembly {
   void answer(const Event& event) {
     const auto it = history_.requests.find(event.request);
     if (it == history_.requests.end()) {
-      complain(event, "was never invoked");
+      add_contradiction(event, "was never invoked");
       return;
     }
     auto& request = it->second;
@@ -192,7 +192,7 @@ class Assembly {
       case Kind::released: note(request.released, event.at); return;
       case Kind::leave: note(request.left, event.at); return;
       case Kind::downgrade:
-        request.weaker.push_back({.at = event.at, .mode = event.items.at(0).mode});
+        request.downgrades.push_back({.at = event.at, .mode = event.items.at(0).mode});
         return;
       default: return;
     }
@@ -221,9 +221,9 @@ class Assembly {
     }
   }
 
-  // It still believes what it believed, until its lease runs out: a client that was only stopped
-  // goes on so. One that is gone has told so by `lost` before.
-  void bury(const Event& event) {
+  // Validity lasts until the lease expires, since a paused client continues with it. A client that
+  // exits records `lost` first.
+  void client_died(const Event& event) {
     for (const auto& owner : owners_[event.client]) {
       note(history_.leases[owner].lost, event.at);
     }
@@ -232,7 +232,7 @@ class Assembly {
     }
   }
 
-  void watching(const Event& event) {
+  void watch_started(const Event& event) {
     auto& watcher = history_.watchers[event.watcher];
     watcher.since = event.at;
     for (const auto& item : event.items) {
@@ -248,9 +248,9 @@ class Assembly {
                                                        .token = event.token.value_or(0)});
   }
 
-  void complain(const Event& event, const std::string& why) {
-    history_.nonsense.push_back("request " + event.request + " " + why + " (" +
-                                std::string(to_string(event.kind)) + ")");
+  void add_contradiction(const Event& event, const std::string& why) {
+    history_.contradictions.push_back("request " + event.request + " " + why + " (" +
+                                      std::string(to_string(event.kind)) + ")");
   }
 
   History history_;

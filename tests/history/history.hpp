@@ -13,7 +13,7 @@ namespace tenure::history {
 
 inline constexpr Time never = std::numeric_limits<Time>::max();
 
-/// From `begin` up to and without `end`.
+/// Half-open interval [begin, end).
 struct Interval {
   Time begin{};
   Time end{};
@@ -21,58 +21,59 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// Believing goes on while it is confirmed in time. What was confirmed too late begins anew.
+/// Times in which a client considers a lease or hold valid: a union of intervals. A confirmation
+/// before the end extends the last interval; a later one starts a new interval.
 class Belief {
  public:
   void confirm(Time at, Time until);
-  /// From then on nothing is believed any more.
+  /// Ends the validity for good.
   void end(Time at);
   [[nodiscard]] bool covers(Time begin, Time end) const;
   [[nodiscard]] const std::vector<Interval>& parts() const noexcept { return parts_; }
-  /// The last moment of it; 0 if there never was one.
+  /// End of the last interval; 0 if there is none.
   [[nodiscard]] Time last() const noexcept { return parts_.empty() ? 0 : parts_.back().end; }
 
  private:
-  std::vector<Interval> parts_;  ///< In order, without overlaps.
+  std::vector<Interval> parts_;  ///< Sorted and disjoint.
   Time ended_ = never;
 };
 
 struct Lease {
   Belief belief;
-  std::optional<Time> lost;  ///< Or its client died.
+  std::optional<Time> lost;  ///< Time of the loss, or of the client's death.
 };
 
-/// All that is known of one acquisition.
+/// All events of one request.
 struct Request {
   std::string id;
   std::string client;
   std::string owner;
   std::vector<Item> items;
-  Asking asking = Asking::wait;
+  WaitPolicy policy = WaitPolicy::wait;
   Time invoked{};
   std::optional<Time> queued;
-  std::optional<Time> answered;  ///< When it was first told of its grant.
-  std::vector<Token> tokens;     ///< All different ones that it was told.
+  std::optional<Time> answered;  ///< First observed grant.
+  std::vector<Token> tokens;     ///< Distinct tokens that were observed.
   std::optional<Time> failed;
   std::string why;
   std::vector<std::string> cycle;
-  std::optional<Time> left;  ///< Began to.
+  std::optional<Time> left;  ///< Start of leaving the queue.
   std::optional<Time> release;
   std::optional<Time> released;
-  struct Weaker {
+  struct Downgrade {
     Time at{};
     LockMode mode = LockMode::shared;
   };
-  std::vector<Weaker> weaker;
-  Belief belief;  ///< Empty if it was not granted.
+  std::vector<Downgrade> downgrades;
+  Belief belief;  ///< Empty without a grant.
 
   [[nodiscard]] bool is_granted() const noexcept { return answered.has_value(); }
   [[nodiscard]] Token token() const { return tokens.empty() ? 0 : tokens.front(); }
-  /// It was neither granted nor refused up to this time.
+  /// Neither granted nor failed up to this time.
   [[nodiscard]] bool is_pending(Time at) const;
-  /// Told that it would never be granted, by the service itself.
+  /// The service itself rejected the request for good.
   [[nodiscard]] bool is_refused() const;
-  /// Whether it may hold, for all that is known: the service may have granted it and not told.
+  /// May hold the lock, including a grant whose reply was lost.
   [[nodiscard]] bool may_hold() const;
 };
 
@@ -110,39 +111,40 @@ struct Read {
   std::vector<Token> holders;
 };
 
-/// A history as the checks want it.
+/// Events of a history, indexed for the checks.
 struct History {
   std::string properties = "MTSFREXWQL";
-  Time bound = 0;  ///< 0: nothing is promised about how long things take.
+  Time bound = 0;  ///< 0: no bound is declared.
   Time ttl_max = 0;
-  Time healed = 0;          ///< Nothing was broken after it; never: to the end.
-  std::optional<Time> end;  ///< Up to here it is complete.
+  Time healed = 0;          ///< End of the last fault; `never`: faults lasted to the end.
+  std::optional<Time> end;  ///< Time up to which the history is complete.
   std::map<std::string, Request> requests;
   std::map<std::string, Lease> leases;
   std::map<std::string, std::vector<Write>> writes;  ///< By resource.
   std::map<std::string, Watcher> watchers;
   std::vector<Read> reads;
-  /// Who asked for what, by place and in the order of asking. A space of keys is another place than
-  /// the lock of that name.
+  /// Requested items by place, in the order of invocation. A key space is a different place than
+  /// the lock of the same name.
   std::map<std::string, std::vector<Use>> places;
   std::map<Kind, std::size_t> counts;
-  /// Lines that contradict themselves, such as an answer to what was never asked.
-  std::vector<std::string> nonsense;
+  /// Lines that contradict others, such as a reply to a request that was never invoked.
+  std::vector<std::string> contradictions;
 };
 
-/// Events in any order; each lists what happened to its request in the order of time.
+/// Builds the index. Events of different requests may be in any order; those of one request must be
+/// ordered by time.
 [[nodiscard]] History assemble(const Events& events);
 
 [[nodiscard]] std::string place_of(const Item& item);
-/// May two requests not hold these at once? Permits are counted instead.
+/// Whether two requests cannot hold these items at once. Permits never conflict; they are counted.
 [[nodiscard]] bool conflict(const Item& left, const Item& right);
 [[nodiscard]] bool overlap(const Range& left, const Range& right);
-/// As people write it: "a in X", "2 of 3 permits of s".
-[[nodiscard]] std::string words(const Item& item);
-[[nodiscard]] std::string words(const Request& request);
+/// Human-readable text: "a in X", "2 of 3 permits of s".
+[[nodiscard]] std::string describe(const Item& item);
+[[nodiscard]] std::string describe(const Request& request);
 
-/// When the service can no longer hold anything of this request: it was given back, or the lease it
-/// hangs on is over for sure.
-[[nodiscard]] Time surely_over(const History& history, const Request& request);
+/// Time after which the service cannot consider the request a holder: it was released, or its lease
+/// has certainly ended.
+[[nodiscard]] Time latest_end(const History& history, const Request& request);
 
 }  // namespace tenure::history

@@ -18,9 +18,9 @@ constexpr std::array kind_names{
     "release", "released", "downgrade", "leave",   "read",   "write",   "watching",
     "watch",   "died",     "fault",     "healed",  "end",
 };
-constexpr std::array asking_names{"wait", "try", "reenter"};
+constexpr std::array policy_names{"wait", "try", "reenter"};
 
-/// Writes the fields of an object, without those that are empty.
+/// Writes the non-empty fields of an object.
 class Fields {
  public:
   explicit Fields(sys::JsonWriter& json) : json_(json) {}
@@ -69,16 +69,16 @@ void write_item(sys::JsonWriter& json, const Item& item) {
   });
 }
 
-// Reading. A wrong type or word throws, and from_line() makes an error of it: Boost.JSON itself
-// throws so, and nothing of ours lies between.
-struct Wrong {
+// Parsing. A wrong type or value throws and from_line() converts it to an error, because Boost.JSON
+// reports its errors by exceptions as well.
+struct ParseError {
   std::string why;
 };
 
 std::string text_of(const json::value& value) {
   const auto* text = value.if_string();
   if (text == nullptr) {
-    throw Wrong{"is no string"};
+    throw ParseError{"is not a string"};
   }
   return {text->data(), text->size()};
 }
@@ -87,24 +87,24 @@ std::int64_t number_of(const json::value& value) {
   boost::system::error_code error;
   const auto number = value.to_number<std::int64_t>(error);
   if (error) {
-    throw Wrong{"is no whole number"};
+    throw ParseError{"is not an integer"};
   }
   return number;
 }
 
-/// A token may be more than a double holds, and is a string where the writer fears for it.
+/// A token may exceed the integers that a double represents exactly, so writers may use a string.
 Token token_of(const json::value& value) {
   if (value.is_string()) {
     const auto text = text_of(value);
     if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
-      throw Wrong{"is no token"};
+      throw ParseError{"is not a token"};
     }
     return std::stoull(text);
   }
   boost::system::error_code error;
   const auto token = value.to_number<Token>(error);
   if (error) {
-    throw Wrong{"is no token"};
+    throw ParseError{"is not a token"};
   }
   return token;
 }
@@ -115,7 +115,7 @@ LockMode mode_of(const std::string& name) {
       return mode;
     }
   }
-  throw Wrong{"is no mode"};
+  throw ParseError{"is not a lock mode"};
 }
 
 template <class Enum>
@@ -126,13 +126,13 @@ Enum word_of(const json::value& value, const auto& names) {
       return static_cast<Enum>(i);
     }
   }
-  throw Wrong{"says '" + word + "', which is not known"};
+  throw ParseError{"has the unknown value '" + word + "'"};
 }
 
 template <class Made>
 std::vector<Made> list_of(const json::value& value, Made (*make)(const json::value&)) {
   if (!value.is_array()) {
-    throw Wrong{"is no list"};
+    throw ParseError{"is not a list"};
   }
   std::vector<Made> made;
   for (const auto& element : value.get_array()) {
@@ -143,7 +143,7 @@ std::vector<Made> list_of(const json::value& value, Made (*make)(const json::val
 
 Item item_of(const json::value& value) {
   if (!value.is_object()) {
-    throw Wrong{"has something that is no object"};
+    throw ParseError{"has an element that is not an object"};
   }
   Item item;
   for (const auto& [key, field] : value.get_object()) {
@@ -164,11 +164,11 @@ Item item_of(const json::value& value) {
       item.range = item.range.value_or(Range{});
       item.range->end = text_of(field);
     } else {
-      throw Wrong{"has the unknown field '" + std::string(key) + "'"};
+      throw ParseError{"has the unknown field '" + std::string(key) + "'"};
     }
   }
   if (item.name.empty()) {
-    throw Wrong{"has an item without a name"};
+    throw ParseError{"has an item without a name"};
   }
   return item;
 }
@@ -186,8 +186,8 @@ void read_field(Event& event, std::string_view key, const json::value& value) {
     event.request = text_of(value);
   } else if (key == "items") {
     event.items = list_of<Item>(value, item_of);
-  } else if (key == "asking") {
-    event.asking = word_of<Asking>(value, asking_names);
+  } else if (key == "policy") {
+    event.policy = word_of<WaitPolicy>(value, policy_names);
   } else if (key == "token") {
     event.token = token_of(value);
   } else if (key == "until") {
@@ -213,7 +213,7 @@ void read_field(Event& event, std::string_view key, const json::value& value) {
   } else if (key == "ttl_max") {
     event.ttl_max = number_of(value);
   } else {
-    throw Wrong{"is not known"};
+    throw ParseError{"is unknown"};
   }
 }
 
@@ -233,8 +233,8 @@ std::string to_line(const Event& event) {
   fields.text("owner", event.owner);
   fields.text("request", event.request);
   fields.list("items", event.items, write_item);
-  if (event.asking != Asking::wait) {
-    fields.text("asking", asking_names[static_cast<std::size_t>(event.asking)]);
+  if (event.policy != WaitPolicy::wait) {
+    fields.text("policy", policy_names[static_cast<std::size_t>(event.policy)]);
   }
   fields.maybe("token", event.token);
   fields.maybe("until", event.until);
@@ -260,14 +260,14 @@ Result<Event> from_line(std::string_view line) {
   boost::system::error_code error;
   const auto value = json::parse(json::string_view(line.data(), line.size()), error);
   if (error || !value.is_object()) {
-    return fail(Errc::invalid_argument, "this is no JSON object");
+    return fail(Errc::invalid_argument, "the line is not a JSON object");
   }
   Event event;
   bool has_kind = false;
   for (const auto& [key, field] : value.get_object()) {
     try {
       read_field(event, std::string_view(key.data(), key.size()), field);
-    } catch (const Wrong& wrong) {
+    } catch (const ParseError& wrong) {
       return fail(Errc::invalid_argument, "'" + std::string(key) + "' " + wrong.why);
     }
     has_kind = has_kind || key == "kind";

@@ -10,14 +10,14 @@
 
 namespace tenure::history {
 
-/// The event as one JSON object without a line end. Fields that say nothing are left out.
+/// The event as one JSON object without a newline. Empty fields are omitted.
 [[nodiscard]] std::string to_line(const Event& event);
 
-/// `invalid_argument`, and what is wrong. Fields that are not known are refused: a misspelt one
-/// would otherwise take a check away without a word.
+/// `invalid_argument` with a detail. Unknown fields are rejected: a misspelt field would otherwise
+/// disable a check without notice.
 [[nodiscard]] Result<Event> from_line(std::string_view line);
 
-/// All lines; the error names the first bad one. Empty lines are left out.
+/// Parses all lines; the error names the first invalid one. Empty lines are skipped.
 [[nodiscard]] Result<Events> read_lines(std::istream& in);
 
 [[nodiscard]] std::string_view to_string(Kind kind);

@@ -1,4 +1,4 @@
-// tenure_history check FILE: judges a stored history. Exit code 0: all that it promises was kept.
+// tenure_history check FILE: checks a stored history. Exit code 0: no property is violated.
 
 #include <fstream>
 #include <iostream>
@@ -10,7 +10,7 @@
 
 namespace {
 
-enum ExitCode : int { good = 0, broken = 1, usage = 64, no_input = 66 };
+enum ExitCode : int { valid = 0, violated = 1, usage = 64, no_input = 66 };
 
 int check(const char* path) {
   std::ifstream file(path);
@@ -24,9 +24,9 @@ int check(const char* path) {
     return no_input;
   }
   const auto history = tenure::history::assemble(*events);
-  const auto verdict = tenure::history::check(history);
-  std::cout << verdict.words(history) << (verdict.is_good() ? "good\n" : "BROKEN\n");
-  return verdict.is_good() ? good : broken;
+  const auto result = tenure::history::check(history);
+  std::cout << result.describe(history) << (result.is_valid() ? "valid\n" : "VIOLATED\n");
+  return result.is_valid() ? valid : violated;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string head_of(const std::string& name) {
   return "{tenure:" + name + "}";
 }
 
-/// Six nodes, which the tests of one process share.
+/// Cluster of six nodes, shared by the tests of one process.
 class RedisClusters : public ::testing::Test {
  protected:
   RedisClusters() { cluster.restore(); }
@@ -33,7 +33,7 @@ class RedisClusters : public ::testing::Test {
   [[nodiscard]] std::string waiters(const std::string& name) {
     return cluster.command(head_of(name), {"ZCARD", head_of(name) + ":q"});
   }
-  /// How many connections of ours a node has.
+  /// Number of Tenure's connections to a node.
   [[nodiscard]] static std::ptrdiff_t connections(RedisServer& node) {
     const auto all = node.command({"CLIENT", "LIST"});
     std::ptrdiff_t count = 0;
@@ -42,7 +42,7 @@ class RedisClusters : public ::testing::Test {
     }
     return count;
   }
-  /// How often a node answered so.
+  /// Number of replies of a node with this error.
   [[nodiscard]] static std::int64_t errors(RedisServer& node, const std::string& error) {
     return count_in(node.command({"INFO", "errorstats"}), "errorstat_" + error + ":count=");
   }
@@ -60,7 +60,7 @@ class RedisClusters : public ::testing::Test {
   RedisCluster& cluster = shared();
 };
 
-// 000-B20: all keys of a lock are in one slot; a node that is not used costs nothing.
+// 000-B20: all keys of a lock are in one slot; unused nodes have no connections.
 TEST_F(RedisClusters, each_lock_uses_two_connections_to_the_node_of_its_slot) {
   const auto ann = connect();
   const auto first = ann.mutex(cluster.name_on(0)).lock();
@@ -75,8 +75,8 @@ TEST_F(RedisClusters, each_lock_uses_two_connections_to_the_node_of_its_slot) {
   }));
 }
 
-// What is published reaches all nodes, and a client that listens at several would hear it several
-// times, or though it was passed over. It hears what the node of the lock says, and only there.
+// PUBLISH reaches all nodes. A client that subscribes on several nodes would receive a message
+// several times, or be counted although it was skipped. It subscribes on the lock's node only.
 TEST_F(RedisClusters, a_waiter_is_notified_by_the_node_of_the_lock) {
   const auto ann = connect();
   const auto bob = connect();
@@ -98,7 +98,7 @@ TEST_F(RedisClusters, a_waiter_is_notified_by_the_node_of_the_lock) {
   }
 }
 
-// A slot moves while its lock is held and waited for; the hold, the wait and their order survive.
+// A slot migrates while its lock is held and waited for; hold, wait and order survive.
 TEST_F(RedisClusters, resharding_keeps_holders_and_waiters) {
   const auto name = cluster.name_on(0);
   const auto ann = connect();
@@ -124,8 +124,8 @@ TEST_F(RedisClusters, resharding_keeps_holders_and_waiters) {
   EXPECT_GT(*token, guard.token());
 }
 
-// In the midst of it a lock has some keys here and some there, or none where it is looked for: what
-// is asked waits (TRYAGAIN), and what cannot wait is told.
+// During the migration some keys of a lock are on each node: waiting commands are retried
+// (TRYAGAIN), and a try fails.
 TEST_F(RedisClusters, a_lock_in_a_migrating_slot_waits_for_the_end_of_the_migration) {
   const auto name = cluster.name_on(0);
   const auto ann = connect(1s);
@@ -144,8 +144,8 @@ TEST_F(RedisClusters, a_lock_in_a_migrating_slot_waits_for_the_end_of_the_migrat
   waiter.join();
 }
 
-// The question waits for its slot (TRYAGAIN), is called off, and overtaken by that: what it then
-// gets nobody wants, and nobody would give back.
+// The acquire waits for its slot (TRYAGAIN) and is cancelled; the cancellation overtakes it. The
+// grant that it then receives must be released.
 TEST_F(RedisClusters, a_request_cancelled_during_a_slot_migration_leaves_nothing) {
   const auto name = cluster.name_on(0);
   const auto ann = connect();
@@ -157,7 +157,7 @@ TEST_F(RedisClusters, a_request_cancelled_during_a_slot_migration_leaves_nothing
   std::jthread asker([&] {
     EXPECT_EQ(bob.mutex(name, {.ttl = 60s}).lock(off.get_token()).error(), Errc::cancelled);
   });
-  // It is asked ever more seldom.
+  // The retries have a growing backoff.
   ASSERT_TRUE(eventually([&] { return errors(cluster.primary(0), "TRYAGAIN") >= before + 16; }));
 
   const auto calls = scripts_run(cluster.primary(0));
@@ -170,7 +170,7 @@ TEST_F(RedisClusters, a_request_cancelled_during_a_slot_migration_leaves_nothing
   EXPECT_TRUE(ann.mutex(name).try_lock_for(test_timeout / 2));
 }
 
-// ASK: a key that is not here any more, or never was, belongs there already.
+// ASK: a key that is not on this node any more, or never was, belongs to the other node.
 TEST_F(RedisClusters, a_barging_lock_follows_its_migrating_slot) {
   const std::string name = "plain";
   const auto from = cluster.shard_of(name);
@@ -227,11 +227,11 @@ TEST_F(RedisClusters,
   ASSERT_TRUE(ann.mutex(name).lock());
   cluster.disconnect_replica(2);
   auto guard = ann.mutex(name, {.ttl = 60s}).lock().value();
-  std::atomic<bool> is_told = false;
-  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  std::atomic<bool> is_reported = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_reported = true; });
 
   cluster.fail_over(2);
-  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_TRUE(eventually([&] { return is_reported.load(); }));
   const auto next = bob.mutex(name).lock();
 
   ASSERT_TRUE(next) << to_string(next.error());
@@ -251,7 +251,7 @@ TEST_F(RedisClusters, a_grant_on_too_few_replicas_fails) {
   EXPECT_EQ(refused.error(), Errc::unavailable);
   EXPECT_NE(refused.error().detail.find("0 of 1 replicas"), std::string::npos)
       << refused.error().detail;
-  EXPECT_TRUE(ann.mutex(name).try_lock_for(test_timeout)) << "given back";
+  EXPECT_TRUE(ann.mutex(name).try_lock_for(test_timeout)) << "released";
   EXPECT_TRUE(ann.mutex(cluster.name_on(1), {.min_replicas = 1}).lock()) << "another node's";
 }
 
@@ -266,8 +266,8 @@ TEST_F(RedisClusters, with_min_replicas_a_failover_never_grants_a_held_lock) {
   const auto turns = contenders.turns();
   EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = contenders.judge("MTSX");
-  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
+  const auto result = contenders.check("MTSX");
+  EXPECT_TRUE(result.is_valid()) << contenders.describe(result);
 }
 
 // 000-B24
@@ -283,16 +283,16 @@ TEST_F(RedisClusters, without_min_replicas_every_overlap_is_reported_and_fenced)
   const auto turns = contenders.turns();
   EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = contenders.judge("TSX");
-  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
+  const auto result = contenders.check("TSX");
+  EXPECT_TRUE(result.is_valid()) << contenders.describe(result);
   for (const auto& [loser, winner] : contenders.overlaps()) {
-    EXPECT_FALSE(loser->released) << history::words(*loser) << " was not told of "
-                                  << history::words(*winner);
+    EXPECT_FALSE(loser->released) << history::describe(*loser) << " did not observe "
+                                  << history::describe(*winner);
   }
 }
 
-// A shard without its primary: what is asked of it waits for a new one, what asks once is told
-// within request_timeout, and the other shards do not notice.
+// A shard without a primary: waits continue at the new primary, a try fails within request_timeout,
+// and other shards are not affected.
 TEST_F(RedisClusters, a_shard_that_is_down_delays_no_other_shard) {
   const auto name = cluster.name_on(1);
   const auto elsewhere = cluster.name_on(0);
@@ -308,8 +308,8 @@ TEST_F(RedisClusters, a_shard_that_is_down_delays_no_other_shard) {
   waiter.join();
 }
 
-// Two nodes that send us to each other: after five hops what is asked waits, instead of going to
-// and fro as fast as the network can; it goes on when they agree.
+// Two nodes redirect to each other: after five redirects the command waits with backoff instead of
+// flooding the network, and continues when the nodes agree.
 TEST_F(RedisClusters, a_redirect_loop_between_nodes_is_retried_with_backoff) {
   const auto name = cluster.name_on(0);
   const auto key = head_of(name);
@@ -348,10 +348,10 @@ TEST_F(RedisClusters, a_cluster_node_is_rejected_as_a_standalone_server) {
 TEST(RedisClusterAddress, url_errors_are_reported) {
   EXPECT_EQ(connect("redis+cluster://127.0.0.1:1/0").error(), Errc::invalid_argument);
   EXPECT_EQ(connect("redis+cluster://127.0.0.1:1?sentinel_user=x").error(), Errc::invalid_argument);
-  const auto nobody = connect("redis+cluster://127.0.0.1:1,127.0.0.1:2");
-  EXPECT_EQ(nobody.error(), Errc::unavailable);
-  EXPECT_NE(nobody.error().detail.find("127.0.0.1:2: Connection refused"), std::string::npos)
-      << nobody.error().detail;
+  const auto unreachable = connect("redis+cluster://127.0.0.1:1,127.0.0.1:2");
+  EXPECT_EQ(unreachable.error(), Errc::unavailable);
+  EXPECT_NE(unreachable.error().detail.find("127.0.0.1:2: Connection refused"), std::string::npos)
+      << unreachable.error().detail;
 }
 
 TEST(RedisClusterAddress, a_url_with_more_than_64_servers_is_rejected) {
@@ -360,7 +360,8 @@ TEST(RedisClusterAddress, a_url_with_more_than_64_servers_is_rejected) {
     names += ",127.0.0.1:" + std::to_string(count + 1);
   }
 
-  EXPECT_EQ(connect("redis+cluster://" + names).error(), Errc::unavailable) << "nobody is there";
+  EXPECT_EQ(connect("redis+cluster://" + names).error(), Errc::unavailable)
+      << "no server is running";
   for (const auto* const url : {"redis+cluster://", "redis+sentinel://"}) {
     const auto refused = connect(url + names + ",127.0.0.1:65/locks");
     EXPECT_EQ(refused.error(), Errc::invalid_argument);
@@ -369,7 +370,7 @@ TEST(RedisClusterAddress, a_url_with_more_than_64_servers_is_rejected) {
   }
 }
 
-// 16,384 ranges of slots, which is as many as there can be.
+// 16,384 ranges of slots, the largest possible number.
 TEST(RedisClusterAddress, a_cluster_with_one_range_per_slot_is_supported) {
   RedisCluster cluster({.is_fragmented = true});
   const auto ann = connect(cluster.url(), {.request_timeout = test_timeout});

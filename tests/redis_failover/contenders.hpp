@@ -20,8 +20,7 @@
 
 namespace tenure::test {
 
-/// Some clients that want the same lock again and again, write to a storage behind a fence, and
-/// note what they see.
+/// Clients that acquire the same lock in turn, write to a fenced storage, and record the history.
 class Contenders {
  public:
   Contenders(const std::string& url, LockOptions options, int count)
@@ -43,16 +42,16 @@ class Contenders {
   [[nodiscard]] int turns() const { return turns_; }
   [[nodiscard]] int failures() const { return failures_; }
 
-  /// Ends them, and judges what they saw by these properties of tests/README.md.
-  [[nodiscard]] history::Verdict judge(const std::string& properties) {
+  /// Stops the clients and checks their history for these properties (tests/README.md).
+  [[nodiscard]] history::CheckResult check(const std::string& properties) {
     end();
     events_.push_back({.kind = history::Kind::history, .properties = properties});
     events_.push_back({.kind = history::Kind::end, .at = now()});
     history_ = history::assemble(events_);
     return history::check(history_);
   }
-  /// After judge(): pairs that believed to hold at the same time, the one with the older token
-  /// first.
+  /// REQUIRES: check() was called. Pairs of holds that overlap by the clients' clocks, the one with
+  /// the older token first.
   [[nodiscard]] std::vector<std::pair<const history::Request*, const history::Request*>> overlaps()
       const {
     std::vector<std::pair<const history::Request*, const history::Request*>> found;
@@ -66,8 +65,8 @@ class Contenders {
     }
     return found;
   }
-  [[nodiscard]] std::string words(const history::Verdict& verdict) const {
-    return verdict.words(history_);
+  [[nodiscard]] std::string describe(const history::CheckResult& result) const {
+    return result.describe(history_);
   }
 
  private:
@@ -95,7 +94,7 @@ class Contenders {
     events_.push_back(std::move(event));
   }
   void write(FencingToken token) {
-    const std::lock_guard lock(mutex_);  // the order of the storage
+    const std::lock_guard lock(mutex_);  // orders the writes
     const bool is_accepted = fence_.admit("storage", token).has_value();
     events_.push_back({.kind = Kind::write,
                        .at = now(),
@@ -128,7 +127,7 @@ class Contenders {
           .until = at(guard->valid_until())});
     if (!hold(*guard, id, stop)) {
       note({.kind = Kind::lost, .at = now(), .owner = id});
-      write(guard->token());  // one who does not look before he writes
+      write(guard->token());  // a client that does not check before it writes
       return;
     }
     note({.kind = Kind::release, .at = now(), .request = id});
@@ -138,7 +137,7 @@ class Contenders {
     ++turns_;
   }
 
-  /// For a while. False if it was lost meanwhile.
+  /// Holds the lock for a while. False: it was lost.
   bool hold(const Guard& guard, const std::string& id, const std::stop_token& stop) {
     auto until = guard.valid_until();
     for (int step = 0; step < 4; ++step) {

@@ -22,14 +22,14 @@ Client connect_to(const std::string& url, std::chrono::milliseconds timeout = te
   return connect(url, {.request_timeout = timeout}).value();
 }
 
-/// One primary, one replica, three SentinelResolver, for each test anew.
+/// One primary, one replica and three Sentinels, new for each test.
 class RedisSentinel : public ::testing::Test {
  protected:
   [[nodiscard]] std::string waiters() { return group.primary().command({"ZCARD", "{tenure:a}:q"}); }
   RedisGroup group;
 };
 
-// 003.002: SentinelResolver that are dead or hang are no obstacle while one answers.
+// 003.002: dead or hung Sentinels do not matter while one replies.
 TEST_F(RedisSentinel, a_single_responsive_sentinel_suffices) {
   group.sentinel(0).kill();
   group.sentinel(1).pause();
@@ -64,7 +64,7 @@ TEST_F(RedisSentinel, a_sentinel_and_a_server_are_not_interchangeable) {
   EXPECT_EQ(sentinel.error(), Errc::unsupported) << sentinel.error().detail;
 }
 
-// 003.002, 000-B24: what the replica has survives: holds, the queue, and its order.
+// 003.002, 000-B24: replicated holds, the queue and its order survive.
 TEST_F(RedisSentinel, replicated_holds_and_waits_survive_a_failover) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url());
@@ -88,8 +88,8 @@ TEST_F(RedisSentinel, replicated_holds_and_waits_survive_a_failover) {
   EXPECT_GT(*token, guard.token());
 }
 
-// 000-B24, 003.002: told at once when the new primary is there, long before the ttl is over; and
-// the fence refuses whoever was not.
+// 000-B24, 003.002: the loss is reported when the new primary is connected, long before the TTL is
+// over; and the fence rejects the old token.
 TEST_F(RedisSentinel,
        a_holder_that_lost_its_lock_in_a_failover_is_notified_and_has_the_older_token) {
   const auto ann = connect_to(group.url());
@@ -97,11 +97,11 @@ TEST_F(RedisSentinel,
   ASSERT_TRUE(ann.mutex("warm").lock());
   group.disconnect_replica();
   auto guard = ann.mutex("a", {.ttl = 60s}).lock().value();
-  std::atomic<bool> is_told = false;
-  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  std::atomic<bool> is_reported = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_reported = true; });
 
   group.fail_over();
-  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_TRUE(eventually([&] { return is_reported.load(); }));
   const auto next = bob.mutex("a").lock();
 
   ASSERT_TRUE(next) << to_string(next.error());
@@ -113,7 +113,7 @@ TEST_F(RedisSentinel,
   EXPECT_FALSE(fence.admit("a", guard.token()));
 }
 
-// A wait that the new primary never heard of joins its queue.
+// A wait that the new primary does not know joins its queue.
 TEST_F(RedisSentinel, a_wait_lost_in_a_failover_is_requested_again) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url());
@@ -129,7 +129,7 @@ TEST_F(RedisSentinel, a_wait_lost_in_a_failover_is_requested_again) {
   waiter.join();
 }
 
-// A wait has nothing to lose but its place: what else hangs on its lease lives on.
+// A lost wait loses its position only; the lease and its other holds stay.
 TEST_F(RedisSentinel, a_wait_lost_in_a_failover_does_not_end_its_lease) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url());
@@ -152,8 +152,8 @@ TEST_F(RedisSentinel, a_wait_lost_in_a_failover_does_not_end_its_lease) {
   EXPECT_TRUE(other.unlock());
 }
 
-// The connection to a primary that hangs stands as before: the SentinelResolver say that it is
-// over, long before the test_timeout of the client is.
+// The connection to a hung primary stays open. The client follows the Sentinels' announcement long
+// before its own timeout.
 TEST_F(RedisSentinel, clients_leave_a_hung_primary_when_the_sentinels_do) {
   const auto ann = connect_to(group.url(), 60s);
   auto guard = ann.mutex("a", {.ttl = 120s, .min_replicas = 1}).lock().value();
@@ -168,7 +168,7 @@ TEST_F(RedisSentinel, clients_leave_a_hung_primary_when_the_sentinels_do) {
   old.resume();
 }
 
-// 000-B24: what one replica is to have and none gets is given back, and nothing is left of it.
+// 000-B24: a grant that no replica has is released, and nothing is left of it.
 TEST_F(RedisSentinel, a_grant_on_too_few_replicas_fails) {
   const auto ann = connect_to(group.url(), 4s);
   const auto bob = connect_to(group.url());
@@ -183,12 +183,12 @@ TEST_F(RedisSentinel, a_grant_on_too_few_replicas_fails) {
   EXPECT_EQ(refused.error(), Errc::unavailable);
   EXPECT_NE(refused.error().detail.find("0 of 1 replicas"), std::string::npos)
       << refused.error().detail;
-  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout)) << "given back";
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout)) << "released";
   EXPECT_EQ(kept->extend().error(), Errc::unavailable) << "a renewal that a failover may forget";
   EXPECT_LT(kept->valid_until(), until + 1ms);
 }
 
-// The same for who is handed the lock by another's release.
+// The same for a grant by another client's release.
 TEST_F(RedisSentinel, a_hand_over_on_too_few_replicas_fails) {
   const auto ann = connect_to(group.url());
   const auto bob = connect_to(group.url(), 1s);
@@ -205,7 +205,7 @@ TEST_F(RedisSentinel, a_hand_over_on_too_few_replicas_fails) {
   waiter.join();
 
   EXPECT_EQ(end, Errc::unavailable);
-  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout)) << "given back";
+  EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout)) << "released";
 }
 
 // 000-B24, 003.002, 003-B20
@@ -218,11 +218,11 @@ TEST_F(RedisSentinel, with_min_replicas_a_failover_never_grants_a_held_lock) {
   const auto turns = contenders.turns();
   EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = contenders.judge("MTSX");
-  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
+  const auto result = contenders.check("MTSX");
+  EXPECT_TRUE(result.is_valid()) << contenders.describe(result);
 }
 
-// 000-B24: without it a failover may forget; whoever is overtaken then is told, and fenced.
+// 000-B24: without it a failover may lose grants; the loss is reported and fenced.
 TEST_F(RedisSentinel, without_min_replicas_every_overlap_is_reported_and_fenced) {
   Contenders contenders(group.url(), {.ttl = 2s}, 4);
   ASSERT_TRUE(eventually([&] { return contenders.turns() >= 5; }));
@@ -234,11 +234,11 @@ TEST_F(RedisSentinel, without_min_replicas_every_overlap_is_reported_and_fenced)
   const auto turns = contenders.turns();
   EXPECT_TRUE(eventually([&] { return contenders.turns() >= turns + 10; }));
 
-  const auto verdict = contenders.judge("TSX");
-  EXPECT_TRUE(verdict.is_good()) << contenders.words(verdict);
+  const auto result = contenders.check("TSX");
+  EXPECT_TRUE(result.is_valid()) << contenders.describe(result);
   for (const auto& [loser, winner] : contenders.overlaps()) {
-    EXPECT_FALSE(loser->released) << history::words(*loser) << " was not told of "
-                                  << history::words(*winner);
+    EXPECT_FALSE(loser->released) << history::describe(*loser) << " did not observe "
+                                  << history::describe(*winner);
   }
 }
 
@@ -250,10 +250,10 @@ TEST(RedisSentinelAddress, url_errors_are_reported_with_their_position) {
   EXPECT_EQ(connect("redis+sentinel://127.0.0.1:1/locks?colour=red").error(),
             Errc::invalid_argument);
 
-  const auto nobody = connect("redis+sentinel://127.0.0.1:1,127.0.0.1:2/locks");
-  EXPECT_EQ(nobody.error(), Errc::unavailable);
-  EXPECT_NE(nobody.error().detail.find("127.0.0.1:2: Connection refused"), std::string::npos)
-      << nobody.error().detail;
+  const auto unreachable = connect("redis+sentinel://127.0.0.1:1,127.0.0.1:2/locks");
+  EXPECT_EQ(unreachable.error(), Errc::unavailable);
+  EXPECT_NE(unreachable.error().detail.find("127.0.0.1:2: Connection refused"), std::string::npos)
+      << unreachable.error().detail;
 }
 
 TEST(RedisSentinelAddress, a_sentinel_is_authenticated_with_its_own_password) {

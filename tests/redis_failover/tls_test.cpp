@@ -1,4 +1,4 @@
-#ifdef TENURE_WITH_SERVER  // whose tests have the certificates
+#ifdef TENURE_WITH_SERVER  // provides the certificates
 
 #include <optional>
 #include <string>
@@ -17,11 +17,11 @@
 namespace tenure::test {
 namespace {
 
-/// Discovery, locks and a failover where every connection, also those of the servers to each other,
-/// goes through TLS.
+/// Discovery, locks and a failover with TLS on every connection, also between the servers.
 class RedisFailoverTls : public ::testing::Test {
  protected:
-  /// What a server is told. `what`: between servers, "--tls-replication" or "--tls-cluster".
+  /// Arguments of a server. `what`: options for the connections between servers,
+  /// "--tls-replication" or "--tls-cluster".
   [[nodiscard]] std::vector<std::string> options(const std::vector<std::string>& what) {
     const auto certificate = ours.sign({.name = "server"});
     std::vector<std::string> words{"--tls-cert-file",    certificate.file.string(),
@@ -65,7 +65,7 @@ TEST_F(RedisFailoverTls, sentinel_discovery_and_failover_work_over_tls) {
   EXPECT_GT(*token, guard.token());
 }
 
-// Plain text where TLS is spoken, and somebody else's authority.
+// A client without TLS, and a foreign authority.
 TEST_F(RedisFailoverTls, a_sentinel_with_an_untrusted_certificate_is_reported) {
   const Authority theirs;
   RedisGroup group({.tls = options({"--tls-replication"})});

@@ -22,14 +22,14 @@
 
 namespace tenure::simulation {
 
-/// Storage behind a fence: the real one, at the other end of the network.
+/// Storage behind the production fence, reached over the network.
 struct Storage {
   Fence fence{};
 };
 
-/// One process that uses locks: keeps a lease by the arithmetic of src/client, follows the leader,
-/// asks again with the same id until it is answered, and tells the history what it was told. Its
-/// tasks are in client_task.cpp.
+/// Simulated client process: renews a lease with the arithmetic of src/client, follows the leader,
+/// retries with the same request id, and records requests and outcomes in the history. Its tasks
+/// are in client_task.cpp.
 class Client final : public Requester {
  public:
   struct Context {
@@ -45,13 +45,13 @@ class Client final : public Requester {
   void begin();
   void handle_reply(const Reply& answer) override;
   void pause(VirtualTime length);
-  /// Gone without a word; another process comes in its place.
+  /// Crashes the process; a new one takes its place.
   void die();
-  /// Takes no new locks.
+  /// Stops acquiring locks.
   void retire() { is_retired_ = true; }
-  /// Lets its lease end. REQUIRES: it is retired and idle.
+  /// Lets the lease expire. REQUIRES: retired and idle.
   void end_lease();
-  /// Nothing is held and nothing waits.
+  /// Whether it neither holds nor waits.
   [[nodiscard]] bool is_idle() const;
   [[nodiscard]] std::string status() const;
   [[nodiscard]] std::size_t grants() const noexcept { return grants_; }
@@ -59,7 +59,7 @@ class Client final : public Requester {
  private:
   using OnOutcome = std::function<void(const core::Outcome&)>;
 
-  /// A lease, as far as it is one: nothing is believed before it is granted.
+  /// Lease; not valid before its grant.
   struct Session {
     core::LeaseId lease{};
     std::chrono::milliseconds ttl{};
@@ -67,16 +67,16 @@ class Client final : public Requester {
     core::RequestId last_request{};
   };
 
-  /// What was asked and not answered for good.
+  /// Request without a final reply.
   struct PendingRequest {
     core::Command command;
     OnOutcome on_outcome;
-    bool is_waiting = false;  ///< It was told that it waits.
+    bool is_waiting = false;  ///< Whether the server has queued it.
   };
 
-  /// One acquisition.
+  /// One acquire and its hold.
   struct Held {
-    std::string id;  ///< In the history.
+    std::string id;  ///< Id in the history.
     core::RequestId request{};
     std::vector<core::Item> items;
     core::FencingToken token{};
@@ -84,13 +84,13 @@ class Client final : public Requester {
     std::uint64_t question = 0;
   };
 
-  /// What is done with locks, one step after the other.
+  /// State machine of the present task.
   struct Work {
     enum class Step : std::uint8_t { idle, asking, leaving, holding, releasing };
     Step step = Step::idle;
-    std::uint64_t number = 0;  ///< Of the work; what was begun for an earlier one is void.
-    std::vector<Held> held;    ///< The last one is asked for or released.
-    std::size_t wanted = 1;    ///< How many to take, one inside the other.
+    std::uint64_t number = 0;  ///< Number of the task; callbacks of earlier ones are ignored.
+    std::vector<Held> held;    ///< Nested holds; the last one is being acquired or released.
+    std::size_t wanted = 1;    ///< Number of nested locks to acquire.
   };
 
   // Time.
@@ -99,10 +99,10 @@ class Client final : public Requester {
   }
   [[nodiscard]] history::Time real(sys::BootTime local) const;
   void after(std::chrono::nanoseconds delay, std::function<void()> task);
-  /// Calls it if the client lives on and does not pause, else then.
+  /// Calls `task` unless the client has crashed; after a pause, at its end.
   void awake(std::uint64_t life, std::function<void()> task);
 
-  // Questions.
+  // Requests.
   std::uint64_t ask(core::Command command, OnOutcome on_outcome);
   void send(std::uint64_t number);
   void retry_later(std::uint64_t number, std::chrono::nanoseconds delay);
@@ -147,16 +147,16 @@ class Client final : public Requester {
   std::uint64_t life_ = 0;
   VirtualTime paused_until_{};
   bool is_retired_ = false;
-  std::size_t server_ = 0;  ///< Whom it asks at present.
+  std::size_t server_ = 0;  ///< Present server.
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, PendingRequest> pending_requests_;
-  std::map<std::uint64_t, std::string> acquisitions_;  ///< Ids in the history, also of those over.
-  std::map<std::uint64_t, sys::BootTime>
-      renewals_;  ///< When those were sent that are not answered.
+  std::map<std::uint64_t, std::string>
+      acquisitions_;  ///< Ids in the history, finished ones included.
+  std::map<std::uint64_t, sys::BootTime> renewals_;  ///< Send times of renewals without a reply.
   struct Reading {
     std::string name;
     VirtualTime since{};
-    core::Revision known{};  ///< Acknowledged to anybody by then.
+    core::Revision known{};  ///< Revision acknowledged to any client at the start.
   };
   std::map<std::uint64_t, Reading> reads_;
   std::optional<Session> session_;
@@ -165,7 +165,7 @@ class Client final : public Requester {
   std::size_t grants_ = 0;
 };
 
-/// As the history writes it.
+/// Item in the format of the history.
 [[nodiscard]] history::Item to_history(const core::Item& item);
 
 }  // namespace tenure::simulation

@@ -71,16 +71,16 @@ std::vector<core::Item> Client::choose_items() {
                    .mode = mode}}};
     }
     case 3: {
-      // Several at once, all or none.
+      // Several names in one request, all or none.
       std::vector<core::Item> items{{.name = "mutex0", .claim = core::Whole{}},
                                     {.name = "rw0", .claim = core::Whole{.mode = mode}}};
       return items;
     }
     case 4:
-      // An election: one name for all, held for long.
+      // Leader election: one name for all clients, held for long.
       return {{.name = "leader", .claim = core::Whole{}}};
     case 5:
-      // Asked for so rarely that the exhaustive search can follow.
+      // Rare, so that the exhaustive search of the checker stays feasible.
       return {
           {.name = "rare" + std::to_string(random.index(12)), .claim = core::Whole{.mode = mode}}};
     default: return {{.name = name("mutex"), .claim = core::Whole{}}};
@@ -97,7 +97,7 @@ void Client::acquire_next() {
   const auto* first = work_.held.empty() ? nullptr : &work_.held.front();
   if (first != nullptr && first->items.size() == 1 &&
       std::holds_alternative<core::Whole>(first->items.front().claim) && random.one_in(2)) {
-    // The same again: shared becomes exclusive.
+    // Upgrade of the same lock from shared to exclusive.
     held.items = first->items;
     core::set_mode(held.items.front(), LockMode::exclusive);
     held.policy = history::WaitPolicy::reenter;
@@ -162,16 +162,16 @@ void Client::granted(const core::Granted& granted) {
   ++grants_;
   held.token = granted.token;
   if (held.policy == history::WaitPolicy::reenter) {
-    // One hold from now on; made stronger, it has another token.
+    // One hold from here on; the upgrade has issued another token.
     work_.held.front().token = granted.token;
   }
-  // L2: what is believed comes from the last confirmed renewal, not from when the grant arrived.
+  // L2: validity counts from the last confirmed renewal, not from the arrival of the grant.
   const auto until =
       is_lease_valid() ? real(session_->record->valid_until()) : world_.now().count();
   record(history::Kind::granted, held, {.token = granted.token.get(), .until = until});
   pending_requests_.erase(held.question);
   if (work_.step == Work::Step::leaving || !is_lease_valid()) {
-    // Too late: it is not wanted any more.
+    // Too late: the task has given up.
     release();
     return;
   }
@@ -223,7 +223,7 @@ void Client::hold() {
   };
   for (const auto share : {1, 2}) {
     after(length * share / 3, [this, is_current] {
-      // L4: compares the clock now.
+      // L4: compares with the present time.
       if (is_current() && is_lease_valid()) {
         for (const auto& held : work_.held) {
           write_to_storage(held);
@@ -251,8 +251,8 @@ void Client::write_to_storage(const Held& held) {
     if (whole == nullptr || whole->mode != LockMode::exclusive) {
       continue;
     }
-    // Sometimes the writer is stopped between its look at the clock and its write: only the fence
-    // can help then.
+    // Sometimes the writer is paused between its clock check and its write: then only the fence
+    // protects the storage.
     const VirtualTime longest = world_.random().one_in(12)
                                     ? VirtualTime(world_.options().ttl_max) * 2
                                     : world_.options().network_delay * 4;
@@ -304,7 +304,7 @@ void Client::release() {
 void Client::released(const core::Outcome& outcome) {
   if (std::holds_alternative<core::Released>(outcome)) {
     record(history::Kind::released, work_.held.back());
-    // What was just given back must not be seen any more, whoever leads now.
+    // A released hold must not be visible any more, regardless of the present leader.
     if (should_read()) {
       read(work_.held.back().items.front().name);
     }
@@ -341,7 +341,7 @@ bool Client::should_read() {
 void Client::read(const std::string& name) {
   const auto number = ++last_number_;
   reads_[number] = {.name = name, .since = world_.now(), .known = judge_.acknowledged()};
-  // Anybody may be asked; only a leader that a quorum confirms may answer.
+  // Sent to any member; only a leader with a confirmed quorum may reply.
   const auto to = world_.options().mutant == Mutant::read_unconfirmed || world_.random().one_in(2)
                       ? world_.random().index(directory_.hosts.size())
                       : server_;

@@ -25,8 +25,8 @@ using server::raft::MemberId;
 
 namespace {
 
-// A lock that is free is granted within this time when everything works: an election, the longest
-// wait of a client before it asks again, twice.
+// Liveness bound: without faults a free lock is granted within an election and the longest retry
+// interval of a client, twice.
 constexpr VirtualTime bound = 6s;
 constexpr const char* behind = "a member is behind";
 
@@ -92,7 +92,7 @@ class Run {
     if (is_member && world_.options().mutant == Mutant::clock_too_fast) {
       return {offset, 60'000};
     }
-    // At the edge more often than in between.
+    // The bounds more often than values in between.
     const auto drift =
         random.one_in(2)
             ? random.one_of<std::int64_t>({-ppm, ppm})
@@ -157,7 +157,7 @@ class Run {
     return views;
   }
 
-  // Liveness: everybody who waits is served, gives back, and all members agree.
+  // Liveness: every waiter is granted and releases, and all members agree.
   void wait_for_the_end() {
     std::string missing;
     constexpr int rounds = 600;
@@ -168,8 +168,8 @@ class Run {
         return;
       }
       if (missing == behind && round > rounds / 2) {
-        // They hear of the last entry by the next: while leases are renewed there may always be
-        // one. Only then: operators have to cope with clients.
+        // Followers learn of the last commit by the next entry, and renewals always produce one.
+        // Clients end only now, because operator actions have to work with active clients.
         for (const auto& client : clients_) {
           client->end_lease();
         }
@@ -205,7 +205,7 @@ class Run {
     return {};
   }
 
-  /// Those whom the leader counts.
+  /// Members in the configuration of the leader.
   std::vector<const Host*> members() const {
     std::vector<const Host*> found;
     for (const auto& host : hosts_) {
