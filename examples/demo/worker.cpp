@@ -40,16 +40,16 @@ struct Job {
 };
 
 template <class... Words>
-void say(std::string_view what, const Words&... words) {
+void print_step(std::string_view what, const Words&... words) {
   std::cout << what;
   ((std::cout << '\t' << words), ...);
   std::cout << '\n' << std::flush;
 }
 
 /// Commands on stdin, and the conditions the worker waits for.
-class Ears {
+class Commands {
  public:
-  void hear(std::string_view word) {
+  void handle(std::string_view word) {
     const std::lock_guard lock(mutex_);
     if (word == "hesitate") {
       hesitates_ = true;
@@ -57,7 +57,7 @@ class Ears {
     } else if (word == "go") {
       may_go_ = true;
     }
-    heard_.notify_all();
+    changed_.notify_all();
   }
 
   /// Simulates the work between read and write. Returns false when the worker must end.
@@ -65,47 +65,47 @@ class Ears {
     std::unique_lock lock(mutex_);
     if (hesitates_) {
       hesitates_ = false;
-      say("hesitates");
-      return heard_.wait(lock, end, [this] { return may_go_; });
+      print_step("hesitates");
+      return changed_.wait(lock, end, [this] { return may_go_; });
     }
-    heard_.wait_for(lock, end, time, [] { return false; });
+    changed_.wait_for(lock, end, time, [] { return false; });
     return !end.stop_requested();
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable_any heard_;
+  std::condition_variable_any changed_;
   bool hesitates_ = false;  // guarded by mutex_
   bool may_go_ = false;     // guarded by mutex_
 };
 
-void tell_refusal(const tenure::FenceError& why, std::int64_t total) {
+void report_rejection(const tenure::FenceError& why, std::int64_t total) {
   if (why.reason == tenure::FenceError::Reason::stale) {
-    say("fenced", why.token.get(), why.highest.get(), total);
+    print_step("fenced", why.token.get(), why.highest.get(), total);
   } else {
-    say("error", to_string(why));
+    print_step("error", to_string(why));
   }
 }
 
 /// Increments the account whenever it holds the lock.
 class Worker {
  public:
-  Worker(const Job& job, const tenure::Client& client, Account account, Ears& ears)
+  Worker(const Job& job, const tenure::Client& client, Account account, Commands& commands)
       : job_(job),
         mutex_(client.mutex(lock_name, {.ttl = job.ttl})),
         account_(std::move(account)),
-        ears_(ears) {}
+        commands_(commands) {}
 
   void work(const std::stop_token& end) {
     while (!end.stop_requested()) {
-      say("waits");
+      print_step("waits");
       auto guard = mutex_.lock(end);
       if (guard) {
         take_turn(*guard, end);
-        give_back(*guard);
+        release(*guard);
       } else if (guard.error() != tenure::Errc::cancelled) {
-        say("error", to_string(guard.error()));
-        ears_.think(100ms, end);
+        print_step("error", to_string(guard.error()));
+        commands_.think(100ms, end);
       }
     }
   }
@@ -115,43 +115,44 @@ class Worker {
   /// Storage does.
   void take_turn(const tenure::Guard& guard, const std::stop_token& end) {
     const auto report = guard.report();
-    say("holds", guard.token().get(),
-        std::chrono::duration_cast<milliseconds>(report.waited).count(), report.queue_position);
+    print_step("holds", guard.token().get(),
+               std::chrono::duration_cast<milliseconds>(report.waited).count(),
+               report.queue_position);
     const auto total = account_.read(guard.token());
     if (!total) {
-      tell_refusal(total.error(), 0);
+      report_rejection(total.error(), 0);
       return;
     }
-    say("read", *total);
-    if (!ears_.think(job_.think, end)) {
+    print_step("read", *total);
+    if (!commands_.think(job_.think, end)) {
       return;
     }
     if (const auto written = account_.write(*total + 1, job_.name, guard.token()); !written) {
-      tell_refusal(written.error(), *total + 1);
+      report_rejection(written.error(), *total + 1);
     } else {
-      say("wrote", *total + 1, guard.token().get());
+      print_step("wrote", *total + 1, guard.token().get());
     }
   }
 
-  static void give_back(tenure::Guard& guard) {
+  static void release(tenure::Guard& guard) {
     if (const auto unlocked = guard.unlock(); !unlocked) {
-      say(unlocked.error() == tenure::Errc::lease_lost ? "lost" : "error",
-          to_string(unlocked.error()));
+      print_step(unlocked.error() == tenure::Errc::lease_lost ? "lost" : "error",
+                 to_string(unlocked.error()));
     }
   }
 
   const Job& job_;
   tenure::Mutex mutex_;
   Account account_;
-  Ears& ears_;
+  Commands& commands_;
 };
 
 /// Prints the events of the service, which are independent of workers and storage.
 void watch(const tenure::Client& client, const std::stop_token& end) {
   auto events = client.watch(lock_name).or_throw();
-  say("watches");
+  print_step("watches");
   while (const auto event = events.next(end)) {
-    say("event", to_string(event->type), event->owner, event->token.get());
+    print_step("event", to_string(event->type), event->owner, event->token.get());
   }
 }
 
@@ -184,18 +185,18 @@ std::optional<Job> read_arguments(std::span<char*> words) {
 int run(const Job& job) {
   const auto client = tenure::connect(job.url, {.owner = job.name});
   if (!client) {
-    say("error", to_string(client.error()));
+    print_step("error", to_string(client.error()));
     return EXIT_FAILURE;
   }
-  Ears ears;
+  Commands commands;
   std::optional<Worker> worker;
   if (!job.watches) {
     auto account = Account::open(job.file, job.fenced);
     if (!account) {
-      say("error", to_string(account.error()));
+      print_step("error", to_string(account.error()));
       return EXIT_FAILURE;
     }
-    worker.emplace(job, *client, *std::move(account), ears);
+    worker.emplace(job, *client, *std::move(account), commands);
   }
   const std::jthread busy([&](const std::stop_token& end) {
     if (worker) {
@@ -205,7 +206,7 @@ int run(const Job& job) {
     }
   });
   for (std::string line; std::getline(std::cin, line);) {
-    ears.hear(line);
+    commands.handle(line);
   }
   return EXIT_SUCCESS;
 }

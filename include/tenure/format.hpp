@@ -3,8 +3,8 @@
 #include <version>
 
 /// @file
-/// std::formatter for errors and ids, where the standard library has <format>. In a header of its
-/// own, because <format> is slow to compile.
+/// std::formatter for errors and ids, where the standard library has it. A separate header, because
+/// the formatting library is slow to compile.
 
 #if defined(__cpp_lib_format)
 
