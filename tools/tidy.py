@@ -72,7 +72,7 @@ MAY_INCLUDE = {
 BANNED_WORDS = {"util", "common", "misc"}
 
 # A count of owners; docs/decisions/0004 says why.
-MAY_KNOW_THREADS = ("owners.hpp",)
+MAY_KNOW_THREADS = ("ref_count.hpp",)
 NOT_DETERMINISTIC = re.compile(
     r"\b(steady_clock|system_clock|high_resolution_clock)\s*::\s*now\b"
     r"|#include <(thread|mutex|shared_mutex|condition_variable|atomic|random|iostream|fstream"

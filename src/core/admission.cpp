@@ -8,7 +8,7 @@
 namespace tenure::core {
 namespace {
 
-/// Nothing behind such a load can be admitted.
+/// Whether no further claim can be admitted beside this load: the rest of the queue is not read.
 bool is_full(const Lock& lock, const Load& ahead) {
   const auto exclusive = static_cast<std::size_t>(LockMode::exclusive);
   const auto held = lock.held();
@@ -54,7 +54,7 @@ bool Admission::admits_at_name(const Wait& wanted, const Item& item) {
     held.remove(table_.find(*wanted.upgrades)->items.front().claim);
   }
   if (!held.admits(mode)) {
-    return false;  // without a look at the queue
+    return false;  // the holders block it, whatever the queue contains
   }
   return load_before(*lock, resource, wanted.turn()).admits(mode);
 }
@@ -83,8 +83,8 @@ Load Admission::load_before(const Lock& lock, const ResourceView& resource, cons
   return ahead.load;
 }
 
-/// An index pays only for many waits: it is used when those before it have together looked at as
-/// much as there is.
+/// Building an index costs more than one wait, so it is built only after the waits before have
+/// visited as many ranges as the index would contain.
 bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items) {
   const auto resource = items.front().resource_view();
   const auto* lock = table_.find(resource);
@@ -99,7 +99,8 @@ bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items)
     });
   }
   auto& space = space_of(resource, *lock);
-  // Claims of waits that were granted since the index was built block as those of holds do.
+  // The index still lists claims of waits that were granted since it was built. They block the same
+  // waits as holds.
   return std::ranges::all_of(space.index.of_turn(wanted.turn()), [&](ClaimIndex::Id claim) {
     return space.index.visit_blocking(
         ClaimIndex::query_of(space.index[claim]), space.heads, [&](ClaimIndex::Id id) {

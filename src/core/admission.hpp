@@ -10,26 +10,28 @@
 
 namespace tenure::core {
 
-/// Decides which waits may be granted. Asked about many waits in the order of their turns, it reads
-/// each queue once and not once for each wait.
+/// Admission check: decides whether a wait may be granted beside the holders and the waits ahead.
 ///
-/// REQUIRES: the turns of a place ascend from call to call, and between calls the table changes
-/// only by grants to waits that were admitted.
+/// Incremental: for waits in the order of their turns it reads each queue once, so that admitting
+/// n waiters of one queue costs O(n) and not O(n^2).
+///
+/// REQUIRES: the turns of a resource ascend from call to call, and between calls the table changes
+/// only by grants to waits that were admitted. Not thread safe.
 class Admission {
  public:
   Admission(const LockTable& table, Visits& visits) : table_(table), visits_(visits) {}
 
-  /// May all that is wanted be held beside the holders (but the one to be strengthened) and
-  /// all waits whose turn is before? It need not be in the queue.
+  /// Whether all items of `wanted` are compatible with the holders (except the hold that it
+  /// upgrades) and with all waits ahead of its turn. `wanted` need not be in the queue.
   [[nodiscard]] bool admits(const Wait& wanted);
-  /// What the waits ahead of this turn want at a name. Of a load that admits no further wait, maybe
-  /// only a part.
+  /// Load of the waits ahead of this turn at a name. Stops early: of a load that admits no further
+  /// wait it may return only a part.
   [[nodiscard]] Load load_before(const Lock& lock, const ResourceView& resource, const Turn& turn);
 
  private:
-  /// Part of a queue that was read.
+  /// Part of a queue that was read already.
   struct Ahead {
-    Turn next = turn_of_holds;  ///< The first turn that is not in the load.
+    Turn next = turn_of_holds;  ///< First turn that is not in the load.
     Load load{};
   };
   struct Space {
@@ -45,7 +47,9 @@ class Admission {
   const LockTable& table_;
   Visits& visits_;
   std::map<Resource, Ahead, ResourceOrder> ahead_;
-  std::size_t range_visits_ = 0;  ///< Without an index.
+  /// Ranges visited without an index. It is built once they equal the number of ranges, so building
+  /// it at most doubles the cost.
+  std::size_t range_visits_ = 0;
   std::map<Resource, Space, ResourceOrder> spaces_;
 };
 

@@ -12,10 +12,10 @@
 
 namespace tenure::core {
 
-/// The content of one entry of the log: commands that are applied one after the other, all with
-/// the same stamp. (The floor of a stamp's revision is reached by the first of them.)
+/// Content of one log entry: commands that are applied in order, all with the same stamp. (Only the
+/// first command can raise the revision to that of the stamp.)
 struct Batch {
-  /// Format of the bytes. Fields that the version does not have are not written.
+  /// Format of the encoding. Fields that the version lacks are not written.
   ClusterVersion version = oldest_version;
   Stamp stamp{};
   std::vector<Command> commands{};
@@ -23,17 +23,17 @@ struct Batch {
   friend bool operator==(const Batch&, const Batch&) = default;
 };
 
-/// A batch as bytes, the same for equal batches; the first is the version. Every batch can be
-/// written, also one with commands that will be refused. No checksum: the log has its own.
-/// REQUIRES: the version has all the commands.
+/// Encodes a batch canonically: equal batches give equal bytes. The first byte is the version.
+/// Commands are not validated, because a refusal must be replicated too. No checksum: each log
+/// record has one. REQUIRES: the version has all the commands.
 [[nodiscard]] std::string encode(const Batch& batch);
 
-/// The batch that was encoded. Bytes that were cut or changed may be another batch, but never a
-/// malformed one: otherwise `invalid_argument`, and the detail says what is wrong and where.
-/// `unsupported`: a program of a newer version wrote it.
+/// Decodes a batch. Damaged bytes may decode to another batch, but never to a malformed one; the
+/// error is then `invalid_argument` with the cause and the offset. `unsupported`: a newer program
+/// wrote the batch.
 [[nodiscard]] Result<Batch> decode_batch(std::string_view bytes);
 
-/// The version of an encoded batch, which may be newer than this program. 0: the bytes are none.
+/// Version of an encoded batch, which may be newer than this program; 0 if `bytes` is no batch.
 [[nodiscard]] ClusterVersion version_of_batch(std::string_view bytes);
 
 }  // namespace tenure::core

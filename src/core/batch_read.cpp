@@ -35,7 +35,7 @@ class Decoder : private ValueReader {
  private:
   static_assert(std::variant_size_v<Command> == 14, "a new command is read here, too");
 
-  /// The number of the last kind of command that a version has.
+  /// Kind of the last command that a version has.
   static std::uint64_t last_kind(ClusterVersion version) {
     constexpr std::uint64_t last_of_version_1 = 11;
     return version < version_2 ? last_of_version_1 : std::variant_size_v<Command> - 1;

@@ -126,7 +126,7 @@ std::string encode(const Batch& batch) {
   Encoder encoder;
   encoder.put(batch);
   auto bytes = std::move(encoder).take();
-  // The log keeps it for long.
+  // The log keeps the bytes until compaction: return the spare capacity.
   bytes.shrink_to_fit();
   return bytes;
 }

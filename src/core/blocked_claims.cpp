@@ -71,7 +71,7 @@ const BlockedClaims::Front& BlockedClaims::advance(ListId list) {
   while (first < claims.size() && !is_deadlocked(first)) {
     ++first;
   }
-  // All before it are of the first lease, or of none that is stuck.
+  // All claims before it belong to the first lease, or to a lease that is not deadlocked.
   second = std::max(first, second);
   while (second < claims.size() &&
          (!is_deadlocked(second) || leases_[claims[second]] == leases_[claims[first]])) {

@@ -13,24 +13,28 @@
 
 namespace tenure::core {
 
-/// The waits at one place whose claims have modes, and whether claims of other stuck leases block
-/// them, while fewer and fewer leases are stuck (core/deadlock_set.hpp).
+/// Decremental index of the waits at one resource whose claims have modes: which of them are
+/// blocked by claims of other deadlocked leases, while the graph reduction (core/deadlock_set.hpp)
+/// removes leases one by one.
 ///
 /// Watched lists: a blocked wait watches one list of the index that blocks it, and moves on to its
 /// next list when that one does not any more; a list that does not block a wait never blocks it
-/// again. Each list knows its first claim of a stuck lease, which blocks all waits behind it except
-/// those of its own lease, and the first claim of any other stuck lease, which blocks those. Both
-/// positions only move forward. So all removals together cost O(n log^2 n) for n claims.
+/// again. Each list knows its first claim of a deadlocked lease, which blocks all waits behind it
+/// except those of its own lease, and the first claim of any other deadlocked lease, which blocks
+/// those. Both positions only move forward. So all removals together cost O(n log^2 n) for n
+/// claims.
+///
+/// Not thread safe.
 class BlockedClaims {
  public:
-  /// `leases` has the lease of each claim that is listed in the index, by id. All of them are
-  /// stuck; `stuck` must outlive this.
+  /// `leases`: lease of each claim that the index lists, by id. REQUIRES: all of them are in
+  /// `deadlocked`, which outlives this object.
   BlockedClaims(ClaimIndex index, std::vector<LeaseId> leases, const std::set<LeaseId>& deadlocked);
 
-  /// The lease of each claim that is blocked, once for each of its claims.
+  /// Builds the index. Returns the lease of each blocked claim, once per claim.
   [[nodiscard]] std::vector<LeaseId> begin();
-  /// The lease that holds or waits for this item is not stuck any more. Returns the lease of each
-  /// claim that is not blocked any more.
+  /// Removes an item whose lease is not deadlocked any more. Returns the lease of each claim that
+  /// became unblocked.
   [[nodiscard]] std::vector<LeaseId> remove(const Item& item);
 
  private:
@@ -39,25 +43,25 @@ class BlockedClaims {
 
   /// Positions in a list.
   struct Front {
-    std::uint32_t first = 0;   ///< First claim of a stuck lease.
-    std::uint32_t second = 0;  ///< First claim of another stuck lease.
+    std::uint32_t first = 0;   ///< First claim of a deadlocked lease.
+    std::uint32_t second = 0;  ///< First claim of another deadlocked lease.
   };
   struct Watchers {
     std::set<std::pair<Turn, Id>> by_turn{};
     std::set<std::tuple<LeaseId, Turn, Id>> by_lease{};
   };
 
-  /// False: the claim is blocked and watches a list from now on.
+  /// Whether no list blocks the claim. If one does, the claim watches it from now on.
   bool is_free(Id id);
   [[nodiscard]] bool blocks(ListId list, Id id);
   const Front& advance(ListId list);
-  /// Claims that watched the list, which does not block them any more.
+  /// Removes and returns the watchers that the list does not block any more.
   [[nodiscard]] std::vector<Id> take_released(ListId list);
 
   ClaimIndex index_;
   std::vector<LeaseId> leases_;
   const std::set<LeaseId>& deadlocked_;
-  std::vector<Front> fronts_;  ///< By list.
+  std::vector<Front> fronts_;  ///< First blocking claims, by list.
   std::map<ListId, Watchers> watchers_;
 };
 

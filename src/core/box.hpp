@@ -5,8 +5,8 @@
 
 namespace tenure::core {
 
-/// A value that may be absent and takes eight bytes while it is. Copies copy the value. For what
-/// few records have, in records of which there are many.
+/// Optional value on the heap with value semantics: eight bytes while it is empty, and copies copy
+/// the value. For fields that few of many records have. Thread safety: as the value.
 template <class Value>
 class Box {
  public:
@@ -24,7 +24,7 @@ class Box {
   ~Box() = default;
 
   explicit operator bool() const noexcept { return value_ != nullptr; }
-  /// REQUIRES: it is not empty.
+  /// REQUIRES: the box is not empty.
   [[nodiscard]] const Value& operator*() const noexcept { return *value_; }
   [[nodiscard]] Value& operator*() noexcept { return *value_; }
   [[nodiscard]] const Value* operator->() const noexcept { return value_.get(); }

@@ -11,18 +11,19 @@ namespace tenure::core {
 /// CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.
 [[nodiscard]] std::uint32_t crc32c(std::string_view bytes) noexcept;
 
-/// Appends numbers and strings to a byte string. There is one way only to write each.
+/// Encoder of numbers and strings. Canonical: each value has exactly one encoding, so equal values
+/// give equal bytes and replicas can compare checksums. Not thread safe.
 class ByteWriter {
  public:
   ByteWriter() = default;
-  /// Goes on behind these bytes.
+  /// Appends to these bytes.
   explicit ByteWriter(std::string begin) : bytes_(std::move(begin)) {}
 
-  /// Seven bits a byte, low ones first, the top bit says that more follow.
+  /// Varint (LEB128): seven bits per byte, low bits first; the top bit marks that a byte follows.
   void number(std::uint64_t value);
   void fixed32(std::uint32_t value);  ///< Little-endian.
   void fixed64(std::uint64_t value);  ///< Little-endian.
-  void text(std::string_view value);  ///< Its length, then its bytes.
+  void text(std::string_view value);  ///< Length as number(), then the bytes.
   void raw(std::string_view value) { bytes_ += value; }
 
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
@@ -32,19 +33,20 @@ class ByteWriter {
   std::string bytes_;
 };
 
-/// Reads what ByteWriter wrote. After the first thing that is not right it returns zeros and empty
-/// strings and keeps the first complaint; callers look at ok() when it suits them.
+/// Decoder for the bytes of ByteWriter, with a sticky error: after the first malformed value it
+/// returns zeros and empty strings and keeps that error, so that callers check ok() once at the
+/// end. Rejects encodings that are not canonical. Not thread safe.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
 
   [[nodiscard]] std::uint64_t number();
-  /// A number that is at most `max`.
+  /// Reads a number of at most `max`; `what` names it in the error.
   [[nodiscard]] std::uint64_t number_up_to(std::uint64_t max, std::string_view what);
   [[nodiscard]] std::uint32_t fixed32();
   [[nodiscard]] std::uint64_t fixed64();
   [[nodiscard]] std::string text() { return std::string(text_view()); }
-  /// The same, where it stands.
+  /// The same without a copy: a view into the bytes.
   [[nodiscard]] std::string_view text_view();
 
   void set_error(std::string_view what);

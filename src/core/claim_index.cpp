@@ -45,7 +45,7 @@ void ClaimIndex::collect(const RangeIndex& ranges, const Filter& is_listed) {
         ends.push_back(&end);
         claims_.push_back({.turn = queued.turn, .mode = queued.mode});
       });
-  // Both halves are in order already.
+  // Holds and waits are each sorted already, so one merge suffices.
   std::ranges::merge(starts.begin(), starts.begin() + holds, starts.begin() + holds, starts.end(),
                      std::back_inserter(starts_), {}, text_of, text_of);
   const auto twice = std::ranges::unique(starts_, {}, text_of);

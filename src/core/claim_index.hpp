@@ -18,31 +18,32 @@
 
 namespace tenure::core {
 
-/// Before the turn of every wait: a hold blocks all of them.
+/// Turn of a hold: precedes that of every wait, because a hold blocks all of them.
 inline constexpr Turn turn_of_holds{.rank = Rank::upgrade, .ticket = Revision{}};
 
-/// Static index of the ranges that are held and waited for in one space. It finds the claims that
-/// block a wait: those that overlap its range, are ahead of its turn and do not admit its mode. An
-/// IntervalTree cannot leave out the claims behind the wait, so that many searches in one queue
-/// would be quadratic.
+/// Static index of the held and awaited ranges of one space. Finds the claims that block a wait:
+/// those that overlap its range, precede its turn and are incompatible with its mode. An
+/// IntervalTree cannot skip the claims behind the wait, which would make n searches in one queue
+/// quadratic.
 ///
 /// A segment tree over the starts of the ranges (two ranges overlap when one has the start of the
 /// other). A claim is listed in the O(log n) nodes that it covers (`covered`), and in all nodes
 /// above these (`touched`); it overlaps a query when one of its nodes is a node of the query, or
 /// above or below one. Lists are in the order of turns, so claims ahead come first. Needs
-/// O(n log n) time and memory to build, and O(log n) time for a query without results.
+/// O(n log n) time and memory to build, and O(log n) time for a query without results. Not thread
+/// safe.
 class ClaimIndex {
  public:
   using Id = std::uint32_t;
 
-  /// Positions in the sorted starts, both inside.
+  /// Closed interval of positions in the sorted starts.
   struct Span {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
   };
   struct Claim {
     Turn turn = turn_of_holds;
-    FencingToken token{};  ///< Of a hold; 0 for a wait.
+    FencingToken token{};  ///< Token of a hold; 0 for a wait.
     LockMode mode{};
     Span span{};
   };
@@ -53,8 +54,8 @@ class ClaimIndex {
     Span span{};
   };
 
-  /// Position in each list; what comes before was dropped. Searches that drop different claims
-  /// have one each.
+  /// Cursor in each list: entries before it were dropped. Searches that drop different claims need
+  /// cursors of their own.
   using Heads = std::vector<std::uint32_t>;
 
   using Filter = std::function<bool(const Claim&)>;
@@ -65,14 +66,14 @@ class ClaimIndex {
   /// Claims of one name, all of which overlap. Ids are their positions.
   explicit ClaimIndex(std::vector<Claim> claims);
 
-  /// Of all ids.
+  /// Number of ids.
   [[nodiscard]] std::size_t size() const noexcept { return claims_.size(); }
-  /// All that are listed.
+  /// Ids of all listed claims, by turn.
   [[nodiscard]] std::span<const Id> in_turn_order() const noexcept { return by_turn_; }
   [[nodiscard]] const Claim& operator[](Id id) const { return claims_[id]; }
   [[nodiscard]] Heads heads() const { return {offsets_.begin(), offsets_.end() - 1}; }
 
-  /// The claims of a wait; empty if it has none here.
+  /// Claims of a wait; empty if it has none in this space.
   [[nodiscard]] std::span<const Id> of_turn(const Turn& turn) const;
   [[nodiscard]] static Query query_of(const Claim& claim) {
     return {.turn = claim.turn, .mode = claim.mode, .span = claim.span};
@@ -83,12 +84,12 @@ class ClaimIndex {
   }
 
   enum class Next : std::uint8_t {
-    drop,  ///< Go on, and never visit this entry with these heads again.
-    keep,  ///< Go on.
-    stop,
+    drop,  ///< Continue, and never visit this entry with these heads again.
+    keep,  ///< Continue.
+    stop,  ///< End the search.
   };
-  /// Calls visit(id) for all claims that block the query until it returns `stop`. A claim is
-  /// visited once for each of its lists. Returns false if it was stopped.
+  /// Calls visit(id) for each claim that blocks the query, until it returns `stop`; then returns
+  /// false. A claim is visited once for each of its lists.
   template <class Visit>
   // NOLINTNEXTLINE(modernize-use-nodiscard): a visit that never stops needs no result
   bool visit_blocking(const Query& query, Heads& heads, Visit&& visit) const;
@@ -102,8 +103,8 @@ class ClaimIndex {
   /// Calls visit(list) for the lists of a claim.
   template <class Visit>
   void visit_lists_of(const Claim& claim, const Visit& visit) const;
-  /// Calls visit(list) for the lists whose claims block the query if they are ahead of it, until it
-  /// returns false. Returns false if it was stopped.
+  /// Calls visit(list) for the lists whose claims block the query if they precede it, until it
+  /// returns false; then returns false.
   template <class Visit>
   [[nodiscard]] bool visit_blocking_lists(const Query& query, const Visit& visit) const;
 
@@ -111,7 +112,7 @@ class ClaimIndex {
   enum class List : std::uint8_t { covered, touched };
 
   struct Node {
-    std::uint32_t number = 1;  ///< Of the root; the children of n are 2n and 2n + 1.
+    std::uint32_t number = 1;  ///< Heap order: 1 is the root, the children of n are 2n and 2n + 1.
     Span span{};
   };
 
@@ -129,13 +130,15 @@ class ClaimIndex {
   void sort_by_turn();
   void fill_lists();
 
-  std::vector<const std::string*> starts_;  ///< Of all claims, ascending, each once.
+  std::vector<const std::string*> starts_;  ///< Distinct starts of all claims, ascending.
   std::uint32_t width_ = 1;                 ///< Leaves of the tree, a power of two.
   std::vector<Claim> claims_;
   std::vector<Id> by_turn_;
-  std::vector<LockMode> modes_;  ///< Of the claims, each once: there are no lists for others.
+  /// Distinct modes of the claims. Other modes have no lists, which saves memory.
+  std::vector<LockMode> modes_;
   std::array<std::size_t, all_lock_modes.size()> slots_{};  ///< Position in modes_, by mode.
-  std::vector<std::uint32_t> offsets_;  ///< Where each list begins in entries_, and its size.
+  std::vector<std::uint32_t>
+      offsets_;  ///< Start of each list in entries_, then the size of entries_.
   std::vector<Id> entries_;
 };
 

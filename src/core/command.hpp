@@ -15,50 +15,50 @@
 
 namespace tenure::core {
 
-/// What to do when the lock cannot be had at once.
+/// Policy for a request that cannot be granted at once: queue it, or refuse it (a try).
 enum class Queue : std::uint8_t { wait, skip };
 
-/// What to do when it is the lease's own hold or wait that stands in the way.
+/// Policy for a request that conflicts with a hold or wait of its own lease.
 enum class SelfConflict : std::uint8_t {
-  refuse,   ///< Answer deadlock: one who waits for itself waits for ever.
-  wait,     ///< Wait: several threads share the lease, and another of them will unlock.
-  reenter,  ///< Share the hold: its token and a count; a stronger mode upgrades it.
+  refuse,   ///< Refuse with deadlock: the request would wait for itself.
+  wait,     ///< Queue: several threads share the lease, and another of them will release.
+  reenter,  ///< Reenter the hold: count it, keep its token; a stronger mode upgrades it.
 };
 
-/// Asks for all items or none, as one step.
+/// Acquires all items atomically, or none.
 struct Acquire {
   LeaseId lease{};
-  RequestId request{};  ///< Not 0. The same id again gets the same answer.
+  RequestId request{};  ///< Not 0. A retry with the same id gets the same answer.
   std::vector<Item> items{};
   Queue queue = Queue::wait;
   SelfConflict self_conflict =
       SelfConflict::refuse;  ///< `reenter` takes one item, which is not a semaphore.
-  SharedString owner{};      ///< Who, for people.
-  SharedString metadata{};   ///< Anything the user wants to find in the record.
+  SharedString owner{};      ///< Human-readable name of the owner.
+  SharedString metadata{};   ///< Opaque bytes of the user, kept with the hold.
 
   friend bool operator==(const Acquire&, const Acquire&) = default;
 };
 
-/// A lock by name, or an exact range of a space.
+/// Lock by name, or exact range of a space.
 struct Target {
   std::string name{};
-  std::optional<BytesRange> range{};  ///< Given: the keys of the space `name`.
+  std::optional<BytesRange> range{};  ///< Range of the space `name`; absent for a lock.
 
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-/// Gives back one acquisition: by its token all its items, or one item by target (the one
-/// acquired last, if the lease has several).
+/// Releases one acquisition: all its items by token, or one item by target (the one acquired last,
+/// if the lease has several).
 struct Release {
   LeaseId lease{};
-  RequestId request{};  ///< 0: not remembered. A retry with an id never counts down twice.
+  RequestId request{};  ///< 0: no duplicate detection. A retry with an id releases once.
   std::variant<FencingToken, Target> what{};
 
   friend bool operator==(const Release&, const Release&) = default;
 };
 
-/// Leaves the queue. If the request was granted already, the answer is that grant. An id that is
-/// not known yet is called off before it arrives.
+/// Cancels a wait. If the request was granted already, the answer is that grant. An unknown id is
+/// remembered, so that a late Acquire with it is refused.
 struct Abandon {
   LeaseId lease{};
   RequestId request{};
@@ -67,8 +67,8 @@ struct Abandon {
 };
 
 struct GrantLease {
-  LeaseId id{};         ///< 0: the store chooses.
-  RequestId request{};  ///< With a chosen id: tells a retry from somebody else's lease.
+  LeaseId id{};         ///< 0: the store chooses one.
+  RequestId request{};  ///< Recognises a retry if `id` is chosen by the client.
   ClusterTime ttl{};
   std::string client{};
   std::string address{};
@@ -77,7 +77,7 @@ struct GrantLease {
   friend bool operator==(const GrantLease&, const GrantLease&) = default;
 };
 
-/// Sets the deadlines of all that live to now + ttl. Answers for each.
+/// Renews leases: the deadline of each live one becomes now + ttl. One answer per lease.
 struct RenewLeases {
   std::vector<LeaseId> leases{};
 
@@ -90,12 +90,13 @@ struct RevokeLease {
   friend bool operator==(const RevokeLease&, const RevokeLease&) = default;
 };
 
-/// Lets time pass.
+/// Advances cluster time, so that leases expire while no other command arrives.
 struct Tick {
   friend bool operator==(const Tick&, const Tick&) = default;
 };
 
-/// Takes a place from its holders, or from the one with this token. For operators.
+/// Operator command: releases a resource against the will of all its holders, or of the one with
+/// this token.
 struct ForceRelease {
   Resource resource{};
   std::optional<FencingToken> token{};
@@ -105,45 +106,45 @@ struct ForceRelease {
   friend bool operator==(const ForceRelease&, const ForceRelease&) = default;
 };
 
-/// Forgets events up to this revision.
+/// Compacts the event ring up to and with this revision.
 struct Compact {
   Revision revision{};
 
   friend bool operator==(const Compact&, const Compact&) = default;
 };
 
-/// From now on these limits count. What is there already stays, even if it is more than that;
-/// only events and answers beyond the new limits are forgotten. The leader proposes it when its
-/// configuration says something else than the state.
+/// Replaces the limits. Existing records stay, even beyond the new limits; only events and answers
+/// beyond them are forgotten. The leader proposes it when its configuration differs from the state.
 struct SetLimits {
   Limits limits{};
 
   friend bool operator==(const SetLimits&, const SetLimits&) = default;
 };
 
-/// Weakens a hold of one lock or range to a mode that the held one covers, and lets in whoever may
-/// go then. Nobody else holds it in between; token and count stay.
+/// Downgrades a hold of one lock or range to a mode that the held one covers, and grants waiters
+/// that it blocked. Atomic: no other exclusive holder comes in between. Token and count stay.
 struct Downgrade {
   LeaseId lease{};
-  RequestId request{};  ///< 0: not remembered. The same id again gets the same answer.
+  RequestId
+      request{};  ///< 0: no duplicate detection. A retry with the same id gets the same answer.
   FencingToken token{};
   LockMode mode = LockMode::shared;
 
   friend bool operator==(const Downgrade&, const Downgrade&) = default;
 };
 
-/// Renews a lease, and from now on counts this ttl for it. What it was is forgotten.
+/// Renews a lease with a new ttl, which later renewals use too.
 struct SetTtl {
   LeaseId lease{};
-  /// 0: not remembered. With one, a copy that arrives late changes nothing: it must not shorten
-  /// what was lengthened since.
+  /// 0: no duplicate detection. With an id, a late copy changes nothing: it must not shorten a ttl
+  /// that was extended since.
   RequestId request{};
   ClusterTime ttl{};
 
   friend bool operator==(const SetTtl&, const SetTtl&) = default;
 };
 
-/// Converts the state to this version (core/version.hpp). Exists since version 2.
+/// Converts the state to this version (core/version.hpp). Since version 2.
 struct SetClusterVersion {
   ClusterVersion version{};
 
@@ -152,9 +153,9 @@ struct SetClusterVersion {
 
 /// The client of this lease has exactly these holds, each named as often as it must be released.
 /// Confirms a lease that was restored from a backup (Restoration): its other holds end. If the
-/// state does not have one of these holds, the lease ends, because its client must not go on.
-/// Renews the lease, and does only that if it needs no confirmation. Answered like RenewLeases of
-/// one. Exists since version 2.
+/// state lacks one of these holds, the lease ends, because its client relies on a lock that may be
+/// granted to others. Also renews the lease; does only that if it needs no confirmation. Answered
+/// like RenewLeases of one lease. Since version 2.
 struct ConfirmHolds {
   LeaseId lease{};
   std::vector<FencingToken> tokens{};
@@ -162,7 +163,8 @@ struct ConfirmHolds {
   friend bool operator==(const ConfirmHolds&, const ConfirmHolds&) = default;
 };
 
-/// The order is that of the log: new commands are added at the end.
+/// All commands. INVARIANT: the index of a command is its kind in the log, so new commands are
+/// added at the end.
 using Command = std::variant<Acquire, Release, Abandon, GrantLease, RenewLeases, RevokeLease, Tick,
                              ForceRelease, Compact, SetLimits, Downgrade, SetTtl, SetClusterVersion,
                              ConfirmHolds>;

@@ -18,13 +18,16 @@
 
 namespace tenure::core {
 
-/// A sorted map whose copies share what neither has changed since. To copy it costs nothing,
-/// whatever its size; a change copies the few nodes on its way that are shared. So a snapshot is
-/// written from a copy while the store goes on. Copies may live in different threads.
+/// Copy-on-write sorted map: a persistent B+ tree with path copying. A copy takes O(1), whatever
+/// the size; a change copies the shared nodes on the path from the root, O(log n). So another
+/// thread can encode a snapshot from a copy while the state machine continues.
 ///
-/// A B+ tree. Nodes have no more memory than they fill, by a quarter at most, so it is as small
-/// when keys come in any order, and small when there are few. Pointers to values last until the
-/// next insertion or erasure; a pointer from a copy is not one into the original.
+/// The capacity of a node exceeds its size by at most a quarter, so memory does not depend on the
+/// order of insertion, and a map with few keys is small.
+///
+/// Pointers to values are valid until the next insertion or erasure; a pointer into a copy does not
+/// point into the original. Thread safety: different threads may use different copies; one copy is
+/// for one thread at a time.
 template <class Key, class Value, class Order = std::less<>>
 class CowMap {
  public:
@@ -39,25 +42,25 @@ class CowMap {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
 
-  /// Null if it is not there.
+  /// Null if the map does not contain the key.
   template <class Wanted>
   [[nodiscard]] const Value* find(const Wanted& key) const;
   template <class Wanted>
   [[nodiscard]] bool contains(const Wanted& key) const {
     return find(key) != nullptr;
   }
-  /// The same, to be changed.
+  /// The same, mutable.
   template <class Wanted>
   [[nodiscard]] Value* edit(const Wanted& key);
-  /// The value of this key, which is an empty one if it was not there.
+  /// Value of this key; a default value is inserted if there is none.
   Value& operator[](const Key& key);
-  /// Was it there?
+  /// Returns whether the map contained the key.
   template <class Wanted>
   bool erase(const Wanted& key);
 
   [[nodiscard]] Iterator begin() const;
   [[nodiscard]] Iterator end() const { return {}; }
-  /// The first one that is not before `key`, or that is behind it.
+  /// First entry that is not less than `key`, or greater than it (upper_bound).
   template <class Wanted>
   [[nodiscard]] Iterator lower_bound(const Wanted& key) const;
   template <class Wanted>
@@ -70,12 +73,12 @@ class CowMap {
  private:
   struct Node;
   struct Child {
-    /// Not greater than any key below it, but greater than all of the child before. Of the first
-    /// child of a branch it says nothing.
+    /// Separator: not greater than any key below this child, and greater than all keys below the
+    /// previous one. Undefined for the first child of a branch.
     Key first{};
     CowPtr<Node> node{};
   };
-  /// A change moves half of what is in a row, hence not too many bytes.
+  /// Maximum number of entries in a node: about 1 KiB, because an insertion moves half of them.
   template <class Entry>
   static constexpr std::size_t row_max = std::clamp<std::size_t>(1024 / sizeof(Entry), 16, 64);
   using Leaf = std::vector<Slot>;
@@ -90,7 +93,7 @@ class CowMap {
         row, [&](const auto& entry) { return Order{}(entry.first, key); });
     return static_cast<std::size_t>(it - row.begin());
   }
-  /// Where the key is, or would be.
+  /// Index of the child whose subtree contains the key, or would contain it.
   template <class Wanted>
   static std::size_t child_of(const Branch& branch, const Wanted& key) {
     const auto it = std::partition_point(branch.begin() + 1, branch.end(), [&](const Child& child) {
@@ -106,12 +109,12 @@ class CowMap {
     return std::visit([](const auto& row) { return row.size(); }, node.row);
   }
 
-  /// Is a node at the end of the whole map?
+  /// Whether a node is the last one of its level.
   enum class Side : std::uint8_t { middle, end };
   struct Inserted {
     Value* value = nullptr;
     bool is_new = false;
-    std::optional<Child> split{};  ///< A new node right of the one that was full.
+    std::optional<Child> split{};  ///< New right neighbour of a node that was full.
   };
   static Inserted insert(CowPtr<Node>& link, const Key& key, Side side);
   static Inserted insert_in(Leaf& leaf, const Key& key, Side side);
@@ -131,7 +134,7 @@ class CowMap {
   std::size_t size_ = 0;
 };
 
-/// In ascending order. Valid until the map changes.
+/// Forward iterator in ascending order. Valid until the map changes.
 template <class Key, class Value, class Order>
 class CowMap<Key, Value, Order>::Iterator {
  public:
@@ -162,7 +165,7 @@ class CowMap<Key, Value, Order>::Iterator {
  private:
   friend CowMap;
 
-  /// From here down, by the child that `choose` names in each branch.
+  /// Descends to a leaf by the child that `choose` returns for each branch.
   template <class Choose>
   void descend(const Node& from, const Choose& choose) {
     const auto* node = &from;
@@ -175,7 +178,7 @@ class CowMap<Key, Value, Order>::Iterator {
     at_ = leaf.data();
     end_ = leaf.data() + leaf.size();
   }
-  /// From the end of a leaf to the next one.
+  /// Moves from the end of a leaf to the first entry of the next one.
   void skip_to_next_leaf() {
     while (at_ == end_ && at_ != nullptr) {
       while (!path_.empty() && path_.back().index + 1 == path_.back().branch->size()) {
@@ -196,7 +199,7 @@ class CowMap<Key, Value, Order>::Iterator {
   };
   absl::InlinedVector<PathStep, 6> path_;
   const Slot* at_ = nullptr;
-  const Slot* end_ = nullptr;  ///< Of the leaf.
+  const Slot* end_ = nullptr;  ///< End of the current leaf.
 };
 
 template <class Key, class Value, class Order>
@@ -292,12 +295,12 @@ auto CowMap<Key, Value, Order>::insert_in(Leaf& leaf, const Key& key, Side side)
   if (leaf.size() < row_max<Slot>) {
     return {.value = &put(leaf, index, Slot{.first = key}).second, .is_new = true};
   }
-  // Keys that come in ascending order leave full nodes behind.
+  // Ascending insertions split at the end, so that they leave full nodes and not half-full ones.
   const auto middle = side == Side::end && index == leaf.size() ? index : leaf.size() / 2;
   auto right = split(leaf, middle);
   auto& half = index > middle || right.empty() ? right : leaf;
   auto* value = &put(half, index - (&half == &leaf ? 0 : middle), Slot{.first = key}).second;
-  // Moving a vector does not move what is in it.
+  // Copied before the move of `right`, which does not invalidate `value`.
   const auto first = right.front().first;
   return {.value = value,
           .is_new = true,
@@ -335,7 +338,7 @@ Entry& CowMap<Key, Value, Order>::put(std::vector<Entry>& row, std::size_t index
   return *row.insert(row.begin() + static_cast<std::ptrdiff_t>(index), std::move(entry));
 }
 
-/// Takes away what is from `index` on.
+/// Moves the entries from `index` on into a new row.
 template <class Key, class Value, class Order>
 template <class Entry>
 std::vector<Entry> CowMap<Key, Value, Order>::split(std::vector<Entry>& row, std::size_t index) {
@@ -384,7 +387,8 @@ bool CowMap<Key, Value, Order>::erase_from(CowPtr<Node>& link, const Wanted& key
   return true;
 }
 
-/// A child that became small goes into a neighbour, if both are small together.
+/// Merges a child that is at most a quarter full into a neighbour, if both fit into half a node.
+/// The gap between the two bounds avoids alternating merges and splits.
 template <class Key, class Value, class Order>
 void CowMap<Key, Value, Order>::merge_if_sparse(Branch& branch, std::size_t index) {
   const auto& child = *branch[index].node;

@@ -7,8 +7,10 @@
 
 namespace tenure::core {
 
-/// A value that its copies share until one of them is changed. May be absent; takes eight bytes.
-/// Copies may be read, changed and dropped by different threads, one copy by one thread.
+/// Copy-on-write pointer: copies share one value until edit() gives a copy its own. May be null;
+/// takes eight bytes. Copying is O(1).
+///
+/// Thread safety: different threads may use different copies; one copy is for one thread at a time.
 template <class Value>
 class CowPtr {
  public:
@@ -32,10 +34,11 @@ class CowPtr {
   }
 
   explicit operator bool() const noexcept { return cell_ != nullptr; }
-  /// REQUIRES of these: it is not absent.
+  // REQUIRES for the accessors: the pointer is not null.
   [[nodiscard]] const Value& operator*() const noexcept { return cell_->value; }
   [[nodiscard]] const Value* operator->() const noexcept { return &cell_->value; }
-  /// To be changed. Copies keep what they have, and references to it are theirs from now on.
+  /// Mutable value. Copies the value first if it is shared; references obtained before then refer
+  /// to the value of the other copies.
   [[nodiscard]] Value& edit() {
     if (!cell_->references.is_unique()) {
       *this = CowPtr(Value(cell_->value));
@@ -55,7 +58,7 @@ class CowPtr {
     Value value;
   };
 
-  Cell* cell_ = nullptr;  ///< Deleted by its last owner.
+  Cell* cell_ = nullptr;  ///< Value and count; the last owner deletes it.
 };
 
 }  // namespace tenure::core

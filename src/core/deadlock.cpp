@@ -19,8 +19,8 @@
 namespace tenure::core {
 namespace {
 
-/// Whether a wait can be behind this item of a hold. In a space any wait for an overlapping range
-/// counts, in whatever mode, so that the first one found is enough.
+/// Whether a wait may be blocked by this item of a hold. Conservative: in a space, any wait for an
+/// overlapping range counts whatever its mode, so that the search ends at the first one.
 bool has_waiter(const Lock& lock, const Item& item) {
   const auto* keys = std::get_if<Keys>(&item.claim);
   return keys == nullptr ? !lock.queue().empty()
@@ -28,7 +28,8 @@ bool has_waiter(const Lock& lock, const Item& item) {
                                keys->range, [](const RangeIndex::Queued&) { return false; });
 }
 
-/// Without meaning if the budget is exceeded.
+/// Whether a wait may be blocked by this lease. A lease that blocks no wait is on no cycle, which
+/// saves the search for most requests. Undefined if the budget is exceeded.
 bool is_waited_for(const LockTable& table, LeaseId lease, VisitBudget& budget) {
   const auto& owned = table.owned(lease);
   const bool behind_holds = std::ranges::any_of(owned.holds, [&](FencingToken token) {
@@ -47,19 +48,20 @@ bool is_waited_for(const LockTable& table, LeaseId lease, VisitBudget& budget) {
          });
 }
 
-/// Breadth-first search over leases, along all waits or those of stuck leases only. Each queue is
-/// read once and not once for each of its waiters: for a name the search remembers, per mode, how
-/// far it looked through the queue; in a space it drops the claims that it has met from an index.
+/// Breadth-first search of the wait-for graph, whose nodes are leases, optionally restricted to
+/// deadlocked leases. Reads each queue once and not once per waiter: for a name it remembers, per
+/// mode, how far it has read the queue; in a space it drops visited claims from an index.
 ///
-/// The waits of `start` are searched apart from all others, because they skip its own claims, which
-/// the others must find.
+/// The waits of `start` have their own cursors, because they skip the claims of `start`, which the
+/// other waits must find.
 class Search {
  public:
   Search(const LockTable& table, LeaseId start, VisitBudget& budget,
          const DeadlockSet* deadlocked = nullptr)
       : table_(table), start_(start), budget_(budget), deadlocked_(deadlocked) {}
 
-  /// A shortest cycle through `start`, or nothing. Without meaning if the budget is exceeded.
+  /// Returns a shortest cycle through `start`; empty if there is none. Undefined if the budget is
+  /// exceeded.
   std::vector<Edge> run() {
     reached_.emplace(start_, Step{});
     frontier_.push_back(start_);
@@ -73,7 +75,7 @@ class Search {
     return closing_ ? cycle() : std::vector<Edge>{};
   }
 
-  /// Whom `start` waits for, over however many others, and itself.
+  /// Leases that `start` transitively waits for, and `start`.
   [[nodiscard]] std::set<LeaseId> reached() const {
     std::set<LeaseId> leases;
     for (const auto& [lease, step] : reached_) {
@@ -81,7 +83,7 @@ class Search {
     }
     return leases;
   }
-  /// Did it follow a wait for permits, who may come from somebody else?
+  /// Whether the search followed a wait for permits, which other leases may release.
   [[nodiscard]] bool has_met_permits() const noexcept { return has_met_permits_; }
 
  private:
@@ -96,13 +98,14 @@ class Search {
     Resource resource;
   };
 
-  /// What the search has looked at in one space, apart for the waits of `start` and all others.
+  /// Visited part of one space: [0] for the waits of `start`, [1] for all others.
   struct Space {
-    std::uint64_t visits = 0;  ///< Before there was an index.
+    std::uint64_t visits = 0;  ///< Claims visited without the index.
     std::optional<ClaimIndex> index{};
     std::array<ClaimIndex::Heads, 2> heads{};
-    std::array<std::vector<bool>, 2> has_met{};  ///< Claims, by id.
-    std::array<std::size_t, 2> next{};           ///< In the order of turns; all before it are met.
+    std::array<std::vector<bool>, 2> has_met{};  ///< Visited claims, by id.
+    std::array<std::size_t, 2>
+        next{};  ///< Cursor in turn order; all claims before it were visited.
   };
 
   void expand(const Wait& wait) {
@@ -114,16 +117,16 @@ class Search {
       const Wanted wanted{wait, item, item.resource()};
       if (std::holds_alternative<Keys>(item.claim)) {
         expand_range(wanted);
-      } else if (!std::holds_alternative<Permits>(item.claim) || is_starving(wanted)) {
+      } else if (!std::holds_alternative<Permits>(item.claim) || is_blocked_by_permits(wanted)) {
         expand_name(wanted);
       }
     }
   }
 
-  bool is_starving(const Wanted& wanted) {
+  bool is_blocked_by_permits(const Wanted& wanted) {
     has_met_permits_ = true;
     if (deadlocked_ == nullptr) {
-      return true;  // or it is waiting for something else only; that makes no difference yet
+      return true;  // conservative: DeadlockSet decides later
     }
     const auto it = deadlocked_->permit_waits.find(wanted.resource);
     return it != deadlocked_->permit_waits.end() && it->second.contains(wanted.wait.ticket);
@@ -159,7 +162,7 @@ class Search {
     }
   }
 
-  /// Nothing for permits.
+  /// Mode of the wait; nothing for permits.
   static std::optional<LockMode> mode_of(const Item& item) {
     const auto* whole = std::get_if<Whole>(&item.claim);
     return whole == nullptr ? std::nullopt : std::optional(whole->mode);
@@ -177,8 +180,8 @@ class Search {
     }
   }
 
-  /// An index pays only for many searches: it is built when those before it have together looked at
-  /// as much as there is.
+  /// Building an index costs more than one search, so it is built only after the searches before
+  /// have visited as many claims as the index would contain.
   void expand_range(const Wanted& wanted) {
     const auto& ranges = table_.find(wanted.resource)->ranges();
     auto& space = spaces_[wanted.resource];
@@ -223,7 +226,7 @@ class Search {
     });
   }
 
-  /// Reaches the same leases in the same order, but those that it has reached before.
+  /// Same result as expand_overlapping(), without the leases that were reached before.
   void expand_indexed(const Wanted& wanted, Space& space) {
     const auto& keys = std::get<Keys>(wanted.item.claim);
     const auto side = is_of_start(wanted) ? 0U : 1U;
@@ -247,7 +250,7 @@ class Search {
     }
   }
 
-  /// Whether the search has not met a claim ahead of this turn.
+  /// Whether a claim ahead of this turn was not visited yet.
   static bool has_unmet(Space& space, std::size_t side, const Turn& turn) {
     const auto order = space.index->in_turn_order();
     auto& next = space.next[side];
@@ -289,7 +292,7 @@ class Search {
     return edges;
   }
 
-  /// A search through the queue of a name.
+  /// Key of a cursor in the queue of a name.
   struct Queue {
     Resource resource;
     std::optional<LockMode> mode;
@@ -304,7 +307,7 @@ class Search {
   const DeadlockSet* deadlocked_;
   absl::btree_map<LeaseId, Step> reached_;
   std::deque<LeaseId> frontier_;
-  std::map<Queue, Turn> seen_;  ///< How far the search has looked.
+  std::map<Queue, Turn> seen_;  ///< Cursors: first turn that was not visited.
   std::map<Resource, Space> spaces_;
   std::optional<Step> closing_;
   bool has_met_permits_ = false;
@@ -326,7 +329,7 @@ std::optional<std::vector<Edge>> find_cycle(const LockTable& table, LeaseId star
   if (cycle.empty() || !search.has_met_permits()) {
     return cycle;
   }
-  // Where permits are counted, a cycle alone proves nothing: a lease outside may give back some.
+  // With permits, a cycle does not prove a deadlock: a lease outside of it may release some.
   const auto deadlocked = find_deadlocked(table, search.reached(), budget);
   if (!deadlocked) {
     return std::nullopt;

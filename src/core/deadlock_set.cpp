@@ -15,17 +15,17 @@
 namespace tenure::core {
 namespace {
 
-/// The waits for permits of one semaphore, and whether other stuck leases block them, while fewer
-/// and fewer leases are stuck.
+/// Decremental index of the waits for permits of one semaphore: which of them are blocked by other
+/// deadlocked leases, while the reduction removes leases.
 ///
-/// A wait is blocked while the permits that stuck leases have ahead of it, and those it wants, are
-/// more than the capacity. Permits that its own lease has ahead of it never come free for it, so
-/// what they exceed the capacity by does not count.
+/// A wait is blocked while the permits that deadlocked leases hold or want ahead of it, plus its
+/// own, exceed the capacity. Permits that its own lease holds ahead of it never become free for it,
+/// so their excess over the capacity does not count.
 class BlockedPermits {
  public:
   explicit BlockedPermits(std::uint32_t capacity) : capacity_(capacity) {}
 
-  /// All holds first, then all waits in the order of their turns.
+  /// REQUIRES: all holds are added first, then all waits in the order of their turns.
   void add_hold(LeaseId lease, const Permits& permits) {
     ahead_ += permits.wanted;
     own_[lease] += permits.wanted;
@@ -39,7 +39,7 @@ class BlockedPermits {
     own_[wait.lease] = own + permits.wanted;
   }
 
-  /// The lease of each wait that is blocked.
+  /// Builds the index. Returns the lease of each blocked wait.
   [[nodiscard]] std::vector<LeaseId> begin() {
     tree_ = ThresholdTree(row_);
     static_cast<void>(take_freed());
@@ -51,8 +51,8 @@ class BlockedPermits {
     }
     return blocked;
   }
-  /// The lease that has these permits is not stuck any more. Returns the lease of each wait that is
-  /// not blocked any more.
+  /// Removes permits whose lease is not deadlocked any more. Returns the lease of each wait that
+  /// became unblocked.
   [[nodiscard]] std::vector<LeaseId> remove_hold(const Permits& permits) {
     tree_.subtract(0, permits.wanted);
     return take_freed();
@@ -90,16 +90,16 @@ class BlockedPermits {
   }
 
   std::int64_t capacity_;
-  std::int64_t ahead_ = 0;               ///< Permits ahead of the next wait, but not of the last.
+  std::int64_t ahead_ = 0;               ///< Permits between the last wait and the next one.
   std::map<LeaseId, std::int64_t> own_;  ///< Permits of each lease ahead of the next wait.
   std::vector<ThresholdTree::Position> row_;
-  std::vector<Blocked> waits_;  ///< In the order of turns, as in the tree.
+  std::vector<Blocked> waits_;  ///< Waits by turn, with the positions of the tree.
   ThresholdTree tree_{{}};
 };
 
-/// Graph reduction: assumes that all leases that wait are stuck, and removes those that can go on
-/// until none is left. Each place has an index in which a removal finds the waits that it frees, so
-/// that every claim is visited twice: when the index is built, and when its lease is removed.
+/// Graph reduction: assumes that all waiting leases are deadlocked, and removes runnable ones until
+/// none is left. Each resource has an index in which a removal finds the waits that it unblocks, so
+/// each claim is visited twice: when the index is built, and when its lease is removed.
 class Reduction {
  public:
   Reduction(const LockTable& table, const std::set<LeaseId>& among, VisitBudget& budget)
@@ -165,7 +165,8 @@ class Reduction {
     }
   }
 
-  /// Calls on_hold(hold, item) and then on_wait(wait, item) for what stuck leases have at a name.
+  /// Calls on_hold(hold, item), then on_wait(wait, item), for the records of deadlocked leases at a
+  /// name.
   template <class OnHold, class OnWait>
   void visit_deadlocked(const Resource& resource, const Lock& lock, const OnHold& on_hold,
                         const OnWait& on_wait) const {
@@ -287,11 +288,11 @@ class Reduction {
   const LockTable& table_;
   VisitBudget& budget_;
   DeadlockSet deadlocked_;
-  std::set<Resource> resources_;            ///< That the leases wait at.
-  std::map<LeaseId, std::size_t> blocked_;  ///< How many items of its waits are blocked.
+  std::set<Resource> resources_;            ///< Resources at which the leases wait.
+  std::map<LeaseId, std::size_t> blocked_;  ///< Number of blocked items in the waits of a lease.
   std::map<Resource, BlockedPermits, ResourceOrder> permits_;
   std::map<Resource, BlockedClaims, ResourceOrder> claims_;
-  std::deque<LeaseId> free_;  ///< To be removed.
+  std::deque<LeaseId> free_;  ///< Runnable leases that remain to be removed.
 };
 
 }  // namespace

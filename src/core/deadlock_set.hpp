@@ -10,25 +10,27 @@
 
 namespace tenure::core {
 
-/// Those who can never go on, even if everybody who does not wait gave back all he has, and then
-/// everybody who could go on did the same, and so on.
+/// Deadlocked leases: those that remain blocked after runnable leases have repeatedly released all
+/// they hold (the fixpoint of a graph reduction; Holt, "Some deadlock properties of computer
+/// systems", 1972). With permits a cycle of waits is not sufficient for a deadlock, because a
+/// holder outside of the cycle may release; this set is exact.
 ///
-/// Each lease is one owner: it goes on when all its waits can be granted. What stands in the way of
-/// a wait is what others hold and what others wait for ahead of it, and for permits also its own:
-/// it keeps them while it waits.
+/// A lease is runnable when all its waits can be granted. A wait is blocked by claims of other
+/// leases that are held or wait ahead of it; a wait for permits also by permits of its own lease,
+/// which keeps them while it waits.
 struct DeadlockSet {
   std::set<LeaseId> leases{};
-  /// Their waits for permits of which never enough can come free, by place.
+  /// Waits of these leases for permits that can never become free, by resource.
   std::map<Resource, std::set<Revision>> permit_waits{};
 };
 
-/// Of these leases only. Nothing if it would exceed the budget. Visits what these leases own twice,
-/// and all else at the places where they wait once.
-/// REQUIRES: with a lease, also all it waits for are among them.
+/// Finds the deadlocked leases among these. Returns nothing if the budget is exceeded. Visits the
+/// records of these leases twice, and other records at the resources where they wait once.
+/// REQUIRES: `among` is closed under waits-for.
 [[nodiscard]] std::optional<DeadlockSet> find_deadlocked(const LockTable& table,
                                                          const std::set<LeaseId>& among,
                                                          VisitBudget& budget);
-/// Of all leases.
+/// Finds the deadlocked leases among all leases, without a budget. For invariants and tests.
 [[nodiscard]] DeadlockSet find_deadlocked(const LockTable& table);
 
 }  // namespace tenure::core

@@ -11,8 +11,9 @@
 
 namespace tenure::core {
 
-/// Events in the order in which they happened. Copies share what is old, so to copy it costs next
-/// to nothing.
+/// Chunked deque of events with copy-on-write chunks: a copy costs one pointer per 64 events, so a
+/// snapshot of the ring does not stall the state machine. Different threads may use different
+/// copies.
 class Events {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -35,26 +36,26 @@ class Events {
  private:
   static constexpr std::size_t chunk_events = 64;
 
-  /// INVARIANT: all but the last are full.
+  /// INVARIANT: all chunks but the last are full.
   FlatQueue<CowPtr<std::vector<Event>>> chunks_;
-  std::size_t gone_ = 0;  ///< Of the first chunk, those that were popped.
+  std::size_t gone_ = 0;  ///< Number of popped events in the first chunk.
   std::size_t size_ = 0;
 };
 
-/// The latest events, for watchers that come late. All events of a revision are kept or none, so
-/// a watcher that starts after compact_revision() misses nothing.
+/// Bounded history of events, from which a watch can resume. Keeps all events of a revision or
+/// none, so a watch that starts after compact_revision() misses no event. Not thread safe.
 class EventRing {
  public:
-  /// REQUIRES: not older than the last one.
+  /// REQUIRES: event.revision is not less than that of the last event.
   void append(Event event);
-  /// Drops whole revisions, oldest first, until no more than `events_max` are left.
+  /// Drops whole revisions, oldest first, until at most `events_max` events are left.
   void trim(std::size_t events_max);
-  /// Drops all up to and with this revision.
+  /// Drops all events up to and with this revision.
   void compact(Revision revision);
 
   /// All events from `start` on. REQUIRES: start > compact_revision().
   [[nodiscard]] std::vector<Event> since(Revision start) const;
-  /// Events up to and with this revision are gone.
+  /// Revision up to and with which events were dropped.
   [[nodiscard]] Revision compact_revision() const noexcept { return compacted_; }
   [[nodiscard]] const Events& all() const noexcept { return events_; }
 

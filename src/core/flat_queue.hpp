@@ -8,9 +8,9 @@
 
 namespace tenure::core {
 
-/// A sequence in one array, with room at its front where some have left. Joining at the end and
-/// leaving from either end cost next to nothing; elsewhere the shorter side moves. Empty it has no
-/// memory of its own, unlike a std::deque.
+/// Queue in one array with a gap at its front. push_back and pop_front take amortised O(1); insert
+/// and erase elsewhere move the shorter side. Empty it owns no memory, unlike std::deque: there may
+/// be a million locks, and most have no waiters. Thread safety: as std::vector.
 template <class Value>
 class FlatQueue {
  public:
@@ -24,13 +24,13 @@ class FlatQueue {
   [[nodiscard]] const Value& front() const { return slots_[gone_]; }
   [[nodiscard]] const Value& back() const { return slots_.back(); }
 
-  /// To be changed. REQUIRES: it is not empty.
+  /// Mutable last value. REQUIRES: the queue is not empty.
   [[nodiscard]] Value& edit_back() { return slots_.back(); }
 
   void push_back(Value value) { slots_.push_back(std::move(value)); }
 
   void pop_front() {
-    // What it has on the heap goes now.
+    // Frees the heap memory of the value now, not when the gap is closed.
     slots_[gone_++] = Value{};
     close_gap();
   }
@@ -59,7 +59,8 @@ class FlatQueue {
   }
 
  private:
-  /// When half of the array is a gap, the rest moves down: everyone moves about once in its life.
+  /// Moves the values down once the gap is half of the array: each value moves about once, so
+  /// pop_front stays amortised O(1).
   void close_gap() {
     constexpr std::size_t small = 16;
     if (gone_ == slots_.size()) {
@@ -72,16 +73,17 @@ class FlatQueue {
   }
 
   std::vector<Value> slots_;
-  std::size_t gone_ = 0;  ///< Slots at the front whose values have left.
+  std::size_t gone_ = 0;  ///< Size of the gap: slots whose values were removed.
 };
 
-/// A set as a sorted array, for what comes in about ascending order and leaves in about the same.
+/// Set as a sorted array, for values that are inserted and removed in nearly ascending order: both
+/// are then O(1), else O(n). Thread safety: as std::vector.
 template <class Value>
 class SortedQueue {
  public:
   using Iterator = typename FlatQueue<Value>::Iterator;
 
-  /// A value is there once, however often it is inserted.
+  /// Does nothing if the set contains the value.
   void insert(const Value& value) {
     const auto position = lower_bound(value);
     if (position == end() || *position != value) {
@@ -96,16 +98,16 @@ class SortedQueue {
   }
   void pop_front() { values_.pop_front(); }
 
-  /// The first one that is not before `value`.
+  /// First value that is not less than `value`.
   [[nodiscard]] Iterator lower_bound(const Value& value) const {
-    // Most come last.
+    // Most values are inserted at the end: skip the binary search.
     return empty() || back() < value ? end() : std::lower_bound(begin(), end(), value);
   }
   [[nodiscard]] bool contains(const Value& value) const {
     const auto position = lower_bound(value);
     return position != end() && *position == value;
   }
-  /// How many are before `value`.
+  /// Number of values less than `value`.
   [[nodiscard]] std::size_t count_before(const Value& value) const {
     return static_cast<std::size_t>(lower_bound(value) - begin());
   }

@@ -17,49 +17,54 @@
 
 namespace tenure::core {
 
-/// Still in the queue, under this ticket.
+/// The request waits in the queue under this ticket.
 struct Waiting {
   Revision ticket{};
 
   friend bool operator==(const Waiting&, const Waiting&) = default;
 };
 
-/// The lease was given this ttl.
+/// The lease has got this ttl.
 struct TtlSet {
   ClusterTime ttl{};
 
   friend bool operator==(const TtlSet&, const TtlSet&) = default;
 };
 
-/// What a request was told, or where it waits. Refusals are rare, and large.
+/// Answer to a request, or its wait. A refusal is boxed, because it is rare and large.
 using Answer = std::variant<Waiting, Granted, Released, Box<Refused>, Downgraded, TtlSet>;
 
-/// The requests of one lease and their answers, so that each is applied exactly once. What waits
-/// or holds is never forgotten; the finished are, after a while. Ends with the lease.
+/// Duplicate detection of one lease (as the client table of Viewstamped Replication): requests and
+/// their answers, so that each request is applied exactly once. Requests that wait or hold are
+/// never forgotten; finished ones are, oldest first. Ends with the lease.
+///
+/// A lease may hold 100,000 locks, so the common entry (granted, hold lives) is one token in held_;
+/// all others are in lines_. Copies are copy-on-write. Not thread safe.
 class History {
  public:
-  /// `live`: it waits, or its hold lives. `over`: may be forgotten when others come after it.
+  /// `live`: the request waits, or its hold lives. `over`: its answer may be forgotten.
   enum class Life : std::uint8_t { live, over };
 
   struct Entry {
     Answer answer;
-    Revision since{};  ///< When it got into this state; the least is forgotten first.
+    Revision since{};  ///< Revision of the last change; the least is forgotten first.
     Life life = Life::live;
-    ClusterTime finished{};  ///< When it was over. Since version 2; 0 before, and while it lives.
+    ClusterTime
+        finished{};  ///< Time at which it was over. Since version 2; 0 before, and while it lives.
 
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
   [[nodiscard]] std::optional<Entry> find(RequestId request) const;
   void note(RequestId request, Entry entry);
-  /// The hold of this request has ended.
+  /// Marks a request as over: its hold has ended.
   void retire(RequestId request, Revision when, ClusterTime finished);
   void set_finished_times(ClusterTime finished);
-  /// As if it had never been asked.
+  /// Forgets a request; a retry is then a new request.
   void remove(RequestId request) { erase(request); }
-  /// Forgets the oldest finished answers, not more than `count_max` of them: all beyond
-  /// `finished_max`, and those that finished at `outdated` or before. Returns how many were
-  /// forgotten that were not outdated.
+  /// Forgets the oldest finished answers, at most `count_max`: all beyond `finished_max`, and those
+  /// that finished at `outdated` or before. Returns the number of forgotten answers that were not
+  /// outdated.
   struct Forget {
     std::size_t finished_max = 0;
     ClusterTime outdated{};
@@ -69,26 +74,26 @@ class History {
 
   [[nodiscard]] std::size_t size() const noexcept { return held_.size() + lines_.size(); }
   [[nodiscard]] std::size_t finished() const noexcept { return finished_.size(); }
-  /// By the formula of core/usage.hpp.
+  /// Bytes of the finished answers, by the formula of core/usage.hpp.
   [[nodiscard]] std::size_t finished_bytes() const noexcept {
     return finished_.size() * bytes_per_answer + refusal_bytes_;
   }
-  /// Calls visit(request, entry) for all, by request.
+  /// Calls visit(request, entry) for all requests, by id.
   template <class Visit>
   void for_each(const Visit& visit) const;
   [[nodiscard]] bool has_sound_index() const;
 
  private:
-  /// The answer is among refusals_.
+  /// Marks an answer that is in refusals_.
   struct IsRefused {};
 
-  /// The entry of a request that was granted at once or after a wait, and whose hold lives.
+  /// Entry of a granted request whose hold lives.
   static Entry entry_of(FencingToken token) {
     return {.answer = Granted{.token = token}, .since = Revision{token.get()}};
   }
 
-  /// An entry without its refusal, so that rows of them move as plain bytes: each request that is
-  /// forgotten moves those behind it.
+  /// Trivially copyable entry: each forgotten request moves the entries behind it, which is then a
+  /// memmove.
   struct Line {
     std::variant<Waiting, Granted, Released, IsRefused, Downgraded, TtlSet> answer;
     Revision since{};
@@ -100,15 +105,16 @@ class History {
   [[nodiscard]] Entry entry_of(RequestId request, const Line& line) const;
   void erase(RequestId request);
 
-  /// Nearly all that live: the token they were granted says everything.
+  /// Granted requests whose holds live; the token is the whole entry.
   CowMap<RequestId, FencingToken> held_;
-  CowMap<RequestId, Line> lines_;        ///< All others,
-  CowMap<RequestId, Refused> refusals_;  ///< and why, of those that were refused.
-  /// Of lines_, those that are over. They come in this order, but for a snapshot.
+  CowMap<RequestId, Line> lines_;        ///< All other requests.
+  CowMap<RequestId, Refused> refusals_;  ///< Refusals of lines_.
+  /// Requests of lines_ that are over, in the order of forgetting. Insertions are in this order,
+  /// except while a snapshot is read.
   SortedQueue<std::pair<Revision, RequestId>> finished_;
-  /// No request after this one was ever noted: most are new, and need not be looked for.
+  /// Largest request id that was ever recorded. Most requests are newer, which saves the lookup.
   RequestId newest_{};
-  std::size_t refusal_bytes_ = 0;  ///< Of refusals_.
+  std::size_t refusal_bytes_ = 0;  ///< Bytes of refusals_.
 };
 
 template <class Visit>

@@ -7,23 +7,23 @@
 
 namespace tenure::core {
 
-// The ids of the public headers: what the state machine decides is what the user sees. A revision
-// is taken by one change and never again. The token of a grant is its revision.
+// Ids of the public headers: clients see the numbers that the state machine assigns. Each change
+// takes a new revision. The token of a grant is its revision.
 using tenure::FencingToken;
 using tenure::LeaseId;
 using tenure::RequestId;
 using tenure::RequestKey;
 using tenure::Revision;
 
-/// Cluster time: since the cluster began, as the leader counts it. Not a wall clock.
+/// Cluster time: time since the creation of the cluster, as the leader counts it. Not a wall clock.
 using ClusterTime = std::chrono::microseconds;
 
-/// What the log adds to a command. The state machine knows no other time.
+/// Time and revision of a log entry. The state machine has no other source of time.
 struct Stamp {
-  /// The cluster time of the entry. One that is smaller than the last counts as the last.
+  /// Cluster time of the entry. Time never goes back: an earlier one counts as the last.
   ClusterTime time{};
-  /// The command takes at least this revision. 0: simply the next one. A store restored from an
-  /// old backup is given a revision beyond all that were ever handed out, so that no token returns.
+  /// Lower bound for the revision of the command; 0: the next one. A store restored from an old
+  /// backup gets a revision beyond all that were ever assigned, so that no token repeats.
   Revision revision{};
 
   friend bool operator==(const Stamp&, const Stamp&) = default;

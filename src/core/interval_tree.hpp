@@ -16,15 +16,15 @@
 
 namespace tenure::detail {
 
-/// What an IntervalTree must know about a kind of range: the types of its ends, whether an
-/// interval with this end gets as far as this start, and which of two ends comes first.
+/// Traits of a kind of range for IntervalTree: the types of its ends, whether an interval with this
+/// end reaches this start, and the order of ends.
 template <class Range>
 struct IntervalEnds;
 
 template <>
 struct IntervalEnds<KeyRange> {
   using Start = std::uint64_t;
-  using End = std::uint64_t;  // the last key inside
+  using End = std::uint64_t;  // last key inside
 
   [[nodiscard]] static bool reaches(End end, Start start) noexcept { return start <= end; }
   [[nodiscard]] static bool less(End left, End right) noexcept { return left < right; }
@@ -33,7 +33,7 @@ struct IntervalEnds<KeyRange> {
 template <>
 struct IntervalEnds<BytesRange> {
   using Start = std::string;
-  using End = std::optional<std::string>;  // the first key behind it; nothing is infinity
+  using End = std::optional<std::string>;  // first key behind it; nullopt: infinity
 
   [[nodiscard]] static bool reaches(const End& end, const Start& start) noexcept {
     return !end || start < *end;
@@ -43,7 +43,7 @@ struct IntervalEnds<BytesRange> {
   }
 };
 
-/// Ranges with a value each, found by overlap in O(log n + k).
+/// Interval tree: ranges with a value each, found by overlap in O(log n + k) for k results.
 ///
 /// A B+ tree in the order of (start, value), where a parent knows the largest end below each
 /// child (an "augmented tree": Cormen et al., "Introduction to Algorithms", section 14.3). A search
@@ -94,15 +94,15 @@ class IntervalTree {
   bool erase(const Range& range, Value value);
 
   /// Calls visit(value) for every range that overlaps `range`, in the order of (start, value),
-  /// until it returns false. Returns false if it was stopped so.
+  /// until it returns false; then returns false.
   /// REQUIRES: `visit` does not change the tree.
   template <class Visit>
-  // NOLINTNEXTLINE(modernize-use-nodiscard): a visit that never stops has nothing to tell
+  // NOLINTNEXTLINE(modernize-use-nodiscard): a visit that never stops needs no result
   bool visit_overlapping(const Range& range, Visit&& visit) const {
     return !root_ || visit_below(*root_, height_, range, visit);
   }
 
-  /// The same for every range there is.
+  /// The same for all ranges.
   template <class Visit>
   // NOLINTNEXTLINE(modernize-use-nodiscard)
   bool visit_all(Visit&& visit) const {
@@ -126,7 +126,7 @@ class IntervalTree {
   using Start = typename Ends::Start;
   using End = typename Ends::End;
 
-  /// A leaf: each slot is one range. Arrays apart, because a search by key reads starts only.
+  /// A leaf: each slot is one range. Struct of arrays, because a search by key reads starts only.
   struct Node {
     Node() = default;
     Node(const Node&) = delete;
@@ -140,7 +140,7 @@ class IntervalTree {
     std::array<Value, slots_max> values = {};
   };
 
-  /// Each slot is a child.
+  /// Inner node: each slot is a child.
   /// INVARIANT: (start, value) of a slot is not after anything below its child, and that of the
   /// next slot is after all of it. The end of a slot is the largest below its child.
   struct Inner final : Node {
@@ -165,7 +165,7 @@ class IntervalTree {
   void raise_root();
   static void split_child(Inner& parent, std::size_t slot, std::size_t level);
 
-  /// Makes room at `slot`, apart from children.
+  /// Inserts an empty slot, without its child.
   static void open_slot(Node& node, std::size_t slot) {
     std::shift_right(node.starts.begin() + slot, node.starts.begin() + node.count + 1, 1);
     std::shift_right(node.ends.begin() + slot, node.ends.begin() + node.count + 1, 1);
@@ -173,7 +173,7 @@ class IntervalTree {
     ++node.count;
   }
 
-  /// Takes `slot` away, apart from children.
+  /// Removes a slot, without its child.
   static void close_slot(Node& node, std::size_t slot) {
     std::shift_left(node.starts.begin() + slot, node.starts.begin() + node.count, 1);
     std::shift_left(node.ends.begin() + slot, node.ends.begin() + node.count, 1);
@@ -208,8 +208,8 @@ class IntervalTree {
     return slot < node.count && node.values[slot] == value && node.starts[slot] == start;
   }
 
-  /// How many of `count` slots are before something, if those that are come first. A binary search
-  /// without a branch on what it compares: the guess would be wrong every second time.
+  /// Partition point of `count` slots. A binary search without a branch on the comparison, which
+  /// the CPU would mispredict every second time.
   template <class IsBefore>
   [[nodiscard]] static std::size_t count_before(std::size_t count, IsBefore comes_before) {
     std::size_t first = 0;
@@ -227,11 +227,11 @@ class IntervalTree {
 
   /// Null until the first insert; afterwards an empty tree keeps one leaf.
   std::unique_ptr<Node> root_;
-  std::size_t height_ = 0;  ///< The level of the root.
+  std::size_t height_ = 0;  ///< Level of the root.
   std::size_t size_ = 0;
 };
 
-/// One way down: whatever is full on it is split beforehand, so a split never has to climb.
+/// Single pass from the root: full nodes are split on the way down, so a split never propagates up.
 template <class Range, class Value, std::size_t slots_max>
 void IntervalTree<Range, Value, slots_max>::insert(const Range& range, Value value) {
   if (!root_) {
@@ -368,7 +368,7 @@ auto IntervalTree<Range, Value, slots_max>::copy_of(const Node& node, std::size_
   return copy;
 }
 
-/// Puts a new root with one child, the old root, on top.
+/// Adds a level: a new root with one child, the old root.
 template <class Range, class Value, std::size_t slots_max>
 void IntervalTree<Range, Value, slots_max>::raise_root() {
   auto root = std::make_unique<Inner>();
@@ -381,7 +381,7 @@ void IntervalTree<Range, Value, slots_max>::raise_root() {
   ++height_;
 }
 
-/// Moves the upper half of a full child, which is at `level`, to a new one right of it.
+/// Splits a full child at `level`: its upper half moves to a new node right of it.
 /// REQUIRES: the parent is not full.
 template <class Range, class Value, std::size_t slots_max>
 void IntervalTree<Range, Value, slots_max>::split_child(Inner& parent, std::size_t slot,

@@ -18,12 +18,12 @@ std::string named(const Resource& resource) {
          "'";
 }
 
-/// What a complaint is about. A million of them are looked at and none is complained about, so the
-/// words wait until they are needed.
+/// Subject of a violation. Formatted lazily: a check visits a million records and usually reports
+/// none.
 struct Subject {
   std::string_view kind{};
   std::uint64_t number = 0;
-  const Resource* resource = nullptr;  ///< Instead of these.
+  const Resource* resource = nullptr;  ///< Resource, if the subject is one.
 };
 
 std::string operator+(const std::string& words, const Subject& subject) {
@@ -32,29 +32,29 @@ std::string operator+(const std::string& words, const Subject& subject) {
                       : std::string(subject.kind) + std::to_string(subject.number));
 }
 
-/// Collects what is wrong with one state.
+/// Checks one state and collects its violations.
 class Inspection {
  public:
   explicit Inspection(const State& state) : state_(state) {}
 
   std::vector<std::string> run() && {
     expect(state_.revision.get() < 1ULL << 63, "the revision is close to its end");
-    look_at_limits();
-    look_at_leases();
-    look_at_holds();
-    look_at_waits();
+    check_limit_values();
+    check_leases();
+    check_holds();
+    check_waits();
     for (const auto& [resource, lock] : state_.locks.locks()) {
-      look_at_lock(resource, lock);
+      check_lock(resource, lock);
     }
-    look_at_owners();
-    look_at_clients();
-    look_at_events();
-    look_at_restoration();
+    check_owners();
+    check_clients();
+    check_events();
+    check_restoration();
     return std::move(broken_);
   }
 
  private:
-  /// The words are put together only when they are needed, which is never.
+  /// Reports a violation unless `is_true`. Concatenates the words only then.
   template <class... Words>
   void expect(bool is_true, const Words&... words) {
     if (!is_true) {
@@ -66,14 +66,14 @@ class Inspection {
     return revision != Revision{} && revision <= state_.revision;
   }
 
-  /// How many leases and waiters there are they do not say: there may be more from before.
-  void look_at_limits() {
+  /// Validates the limits themselves. Counts may exceed them, if SetLimits lowered them.
+  void check_limit_values() {
     if (const auto error = core::check(state_.limits)) {
       expect(false, "limits: ", error->detail);
     }
   }
 
-  void look_at_leases() {
+  void check_leases() {
     expect(state_.leases.has_sound_index(),
            "the index of leases by deadline or by client is wrong");
     for (const auto& [id, shared] : state_.leases.all()) {
@@ -87,13 +87,13 @@ class Inspection {
       expect(lease.deadline <= state_.now + lease.ttl, name, " lives longer than its ttl");
       expect(is_past(lease.create_revision), name, " is of the future");
       expect(lease.bytes == count_bytes(state_, lease), name, ": its bytes are counted wrong");
-      look_at_history(lease, name);
+      check_history(lease, name);
     }
     expect(state_.leases.ended().size() <= LeaseTable::ended_max(state_.version),
            "too many ended leases are remembered");
   }
 
-  void look_at_history(const Lease& lease, const Subject& name) {
+  void check_history(const Lease& lease, const Subject& name) {
     const auto& history = lease.history;
     const auto& owned = state_.locks.owned(lease.id);
     expect(history.has_sound_index(), name, ": the index of its answers is wrong");
@@ -113,9 +113,9 @@ class Inspection {
     });
   }
 
-  /// What holds and waits have in common.
+  /// Checks that holds and waits share.
   template <class Record>
-  void look_at_record(const Record& record, const Subject& name) {
+  void check_record(const Record& record, const Subject& name) {
     const auto* lease = state_.leases.find(record.lease);
     expect(lease != nullptr, name, " has no live lease");
     const auto entry = lease == nullptr ? std::nullopt : lease->history.find(record.request);
@@ -127,12 +127,12 @@ class Inspection {
            ": its items are not in order");
   }
 
-  void look_at_holds() {
+  void check_holds() {
     LockTable::Counts held{};
     for (const auto& [token, shared] : state_.locks.holds()) {
       const auto& hold = *shared;
       const Subject name{.kind = "hold ", .number = token.get()};
-      look_at_record(hold, name);
+      check_record(hold, name);
       expect(is_past(Revision{token.get()}), name, " is of the future");
       expect(is_past(hold.create_revision) && hold.create_revision.get() <= token.get(), name,
              " was created after it was granted");
@@ -149,12 +149,12 @@ class Inspection {
     expect(held == state_.locks.held(), "what is held in each mode is counted wrong");
   }
 
-  void look_at_waits() {
+  void check_waits() {
     std::vector<const Wait*> waits;
     for (const auto& [ticket, shared] : state_.locks.waits()) {
       const auto& wait = *shared;
       const Subject name{.kind = "wait ", .number = ticket.get()};
-      look_at_record(wait, name);
+      check_record(wait, name);
       expect(is_past(ticket), name, " is of the future");
       const auto* lease = state_.leases.find(wait.lease);
       const auto entry = lease == nullptr ? std::nullopt : lease->history.find(wait.request);
@@ -165,17 +165,17 @@ class Inspection {
         expect(lock != nullptr && lock->queue().contains(wait.turn()), name,
                " is not in the queue of ", named(item.resource()));
       }
-      if (look_at_upgrade(wait, name)) {
+      if (check_upgrade(wait, name)) {
         waits.push_back(&wait);
       }
     }
     if (!state_.restoration.is_active()) {
-      look_at_obstacles(std::move(waits));
+      check_blockers(std::move(waits));
     }
   }
 
-  /// In the order of turns, so that one Admission reads each queue once.
-  void look_at_obstacles(std::vector<const Wait*> waits) {
+  /// Visits waits by turn, so that one Admission reads each queue once.
+  void check_blockers(std::vector<const Wait*> waits) {
     std::ranges::sort(waits, {}, &Wait::turn);
     Visits visits;
     Admission admission(state_.locks, visits);
@@ -185,7 +185,7 @@ class Inspection {
     }
   }
 
-  bool look_at_upgrade(const Wait& wait, const Subject& name) {
+  bool check_upgrade(const Wait& wait, const Subject& name) {
     const auto* hold = wait.upgrades ? state_.locks.find(*wait.upgrades) : nullptr;
     if (hold == nullptr) {
       return true;
@@ -198,7 +198,7 @@ class Inspection {
     return fits;
   }
 
-  void look_at_lock(const Resource& resource, const Lock& lock) {
+  void check_lock(const Resource& resource, const Lock& lock) {
     const Subject name{.resource = &resource};
     expect(!lock.holds().empty() || !lock.queue().empty(), name, " is free and has a record");
     expect(lock.create_revision() <= lock.mod_revision() && is_past(lock.mod_revision()), name,
@@ -222,7 +222,7 @@ class Inspection {
     }
     expect(held == lock.held(), name, " counts its holders wrong");
     expect(queued == lock.queued(), name, " counts its waiters wrong");
-    look_at_holders(resource, lock);
+    check_holders(resource, lock);
   }
 
   void add_items(const Resource& resource, const Lock& lock, std::span<const Item> items,
@@ -240,10 +240,10 @@ class Inspection {
         is_here = true;
       }
     }
-    expect(is_here, Subject{.resource = &resource}, " lists somebody who is not there");
+    expect(is_here, Subject{.resource = &resource}, " lists a claim that does not exist");
   }
 
-  void look_at_holders(const Resource& resource, const Lock& lock) {
+  void check_holders(const Resource& resource, const Lock& lock) {
     const Subject name{.resource = &resource};
     const auto held = lock.held();
     expect(lock.capacity() == 0 || held.permits <= lock.capacity(), name,
@@ -257,13 +257,13 @@ class Inspection {
       }
     }
     if (resource.kind == ResourceKind::space) {
-      look_at_index(resource, lock);
-      look_at_ranges(resource, lock);
+      check_index(resource, lock);
+      check_ranges(resource, lock);
     }
   }
 
-  /// Every item of theirs, and as many ranges as there are items.
-  void look_at_index(const Resource& resource, const Lock& lock) {
+  /// Checks that the index has every range of the holds and waits, and no other.
+  void check_index(const Resource& resource, const Lock& lock) {
     std::size_t held = 0;
     for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
@@ -300,7 +300,7 @@ class Inspection {
     return !tree.visit_overlapping(range, [&](const Entry& other) { return other != entry; });
   }
 
-  void look_at_ranges(const Resource& resource, const Lock& lock) {
+  void check_ranges(const Resource& resource, const Lock& lock) {
     std::vector<const Keys*> ranges;
     for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
@@ -316,8 +316,8 @@ class Inspection {
     }
   }
 
-  /// All that is owned is there and has this owner, and all that is there is owned.
-  void look_at_owners() {
+  /// Checks that each owned record exists with this owner, and that each record is owned.
+  void check_owners() {
     std::size_t holds = 0;
     std::size_t waits = 0;
     for (const auto& [lease, owned] : state_.locks.owners()) {
@@ -342,7 +342,7 @@ class Inspection {
            "the index of what leases own is not complete");
   }
 
-  void look_at_clients() {
+  void check_clients() {
     std::map<std::string_view, std::size_t> waits;
     for (const auto& [ticket, shared] : state_.locks.waits()) {
       const auto* lease = state_.leases.find(shared->lease);
@@ -357,7 +357,7 @@ class Inspection {
            "the waits of a client are counted wrong");
   }
 
-  void look_at_events() {
+  void check_events() {
     const auto& events = state_.events.all();
     expect(events.size() <= state_.limits.events_max, "there are too many events");
     expect(std::ranges::is_sorted(events.in_order(), {}, &Event::revision),
@@ -368,7 +368,7 @@ class Inspection {
            "there are events of the future, or of what was compacted");
   }
 
-  void look_at_restoration() {
+  void check_restoration() {
     const auto& restoration = state_.restoration;
     expect(!restoration.is_active() || restoration.until > state_.now,
            "the restoration should be over");
@@ -383,7 +383,7 @@ class Inspection {
   std::vector<std::string> broken_;
 };
 
-/// Has the hold anything that it did not have before, in these modes?
+/// Whether the hold gained an item or a stronger mode.
 bool has_grown(const Hold& before, const Hold& after) {
   return !std::ranges::all_of(after.items, [&](const Item& item) {
     return std::ranges::any_of(before.items, [&](const Item& old) {

@@ -7,20 +7,21 @@
 
 namespace tenure::core::invariants {
 
-/// What must be true of every state, as sentences about what is not. Costs a look at everything.
+/// Checks the invariants of a state. Returns a sentence for each violation; empty if there is none.
+/// Visits the whole state.
 ///
-/// - Holders of one place are compatible; permits do not exceed the capacity.
-/// - A queue stands only behind something that blocks each who is in it.
+/// - Holders of one resource are compatible; permits do not exceed the capacity.
+/// - Each wait is blocked by a holder or by a wait ahead of it.
 /// - Every hold and every wait has a live lease, which remembers its request.
-/// - Tokens, tickets and events are not of the future; the counters of a lock are in order.
-/// - Every index is what it would be if it were built anew.
+/// - Tokens, tickets and events are not beyond the revision; the counters of a lock are consistent.
+/// - Every index equals one that is rebuilt from the state.
 [[nodiscard]] std::vector<std::string> check(const State& state);
 
-/// Nobody is stuck: each who waits can go on when the others let him.
+/// Checks that no lease is deadlocked: each wait can be granted after other leases release.
 [[nodiscard]] std::vector<std::string> check_no_deadlock(const State& state);
 
-/// What must be true of two states with one command between them: neither revision nor time goes
-/// back, and all new tokens are greater than every one before.
+/// Checks the invariants of a step: neither revision nor time goes back, and all new tokens are
+/// greater than every token before.
 [[nodiscard]] std::vector<std::string> check_step(const State& before, const State& after);
 
 }  // namespace tenure::core::invariants

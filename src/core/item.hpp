@@ -19,10 +19,10 @@
 
 namespace tenure::core {
 
-/// A lock by name, and the space of keys of the same name, are two places.
+/// A lock and a space of keys are different resources, even with the same name.
 enum class ResourceKind : std::uint8_t { name, space };
 
-/// A place by somebody else's name, to look it up without a copy.
+/// Resource that refers to a name it does not own, for lookups without a copy.
 struct ResourceView {
   std::string_view name{};
   ResourceKind kind = ResourceKind::name;
@@ -30,18 +30,19 @@ struct ResourceView {
   friend auto operator<=>(const ResourceView&, const ResourceView&) = default;
 };
 
-/// Where requests meet: it has holders and one queue.
+/// Lockable resource: a lock by name, or a space of keys. Has holders and one wait queue.
 struct Resource {
   SharedString name{};
   ResourceKind kind = ResourceKind::name;
 
   // NOLINTNEXTLINE(google-explicit-constructor): as a string is a string_view
   operator ResourceView() const noexcept { return {.name = name.view(), .kind = kind}; }
-  /// By name first: effects on several places happen in this order.
+  /// By name first. Effects on several resources happen in this order, so that they do not depend
+  /// on the implementation of containers.
   friend auto operator<=>(const Resource&, const Resource&) = default;
 };
 
-/// The order of places, for maps that are asked with views.
+/// Transparent order of resources, for lookups by view.
 struct ResourceOrder {
   using is_transparent = void;
   bool operator()(const ResourceView& left, const ResourceView& right) const noexcept {
@@ -49,14 +50,14 @@ struct ResourceOrder {
   }
 };
 
-/// All of a named lock, in a mode. A mutex is X; a read-write lock S or X.
+/// Claim on a whole lock, in a mode. A mutex is X; a read-write lock is S or X.
 struct Whole {
   LockMode mode = LockMode::exclusive;
 
   friend bool operator==(const Whole&, const Whole&) = default;
 };
 
-/// Some of the permits of a semaphore. Its capacity is what the first holder said.
+/// Claim on permits of a semaphore. The first holder defines the capacity.
 struct Permits {
   std::uint32_t capacity = 1;
   std::uint32_t wanted = 1;
@@ -64,7 +65,7 @@ struct Permits {
   friend bool operator==(const Permits&, const Permits&) = default;
 };
 
-/// A BytesRange in eight bytes: few items have one, and all items are as large as those.
+/// BytesRange in eight bytes. Few items are ranges, but the variant makes all items as large.
 class BoxedRange {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): it is one
@@ -85,10 +86,10 @@ class BoxedRange {
   }
 
  private:
-  Box<BytesRange> range_;  ///< Empty only after it was moved from.
+  Box<BytesRange> range_;  ///< Range; empty only after a move.
 };
 
-/// An interval of keys of a space, in a mode.
+/// Claim on an interval of keys of a space, in a mode.
 struct Keys {
   BoxedRange range = BytesRange::all();
   LockMode mode = LockMode::exclusive;
@@ -98,7 +99,7 @@ struct Keys {
 
 using Claim = std::variant<Whole, Permits, Keys>;
 
-/// One thing that a request asks for.
+/// Part of a request: a claim on one resource.
 struct Item {
   SharedString name{};
   Claim claim{};
@@ -117,7 +118,7 @@ struct Item {
   friend bool operator==(const Item&, const Item&) = default;
 };
 
-/// REQUIRES: no permits, which have no mode.
+/// Mode of an item. REQUIRES: it is no claim on permits, which have no mode.
 [[nodiscard]] inline LockMode mode_of(const Item& item) {
   const auto* keys = std::get_if<Keys>(&item.claim);
   return keys != nullptr ? keys->mode : std::get<Whole>(item.claim).mode;
@@ -130,7 +131,7 @@ inline void set_mode(Item& item, LockMode mode) {
   }
 }
 
-/// Which kind of claim, to count by: its mode, or behind all modes for permits.
+/// Number of kinds of claims, for counters: one per mode, and one for permits.
 inline constexpr std::size_t claim_kinds = all_lock_modes.size() + 1;
 [[nodiscard]] inline std::size_t kind_of(const Claim& claim) noexcept {
   if (const auto* whole = std::get_if<Whole>(&claim)) {
@@ -140,10 +141,10 @@ inline constexpr std::size_t claim_kinds = all_lock_modes.size() + 1;
   return keys != nullptr ? static_cast<std::size_t>(keys->mode) : claim_kinds - 1;
 }
 
-/// The items of one request; most have one.
+/// Items of one request. Most requests have one, which needs no allocation.
 using Items = absl::InlinedVector<Item, 1>;
 
-/// The order in which a request keeps its items: by place, then by the first key.
+/// Canonical order of the items of a request: by resource, then by the first key.
 [[nodiscard]] inline bool comes_before(const Item& left, const Item& right) {
   if (left.name != right.name || left.kind() != right.kind()) {
     return left.resource_view() < right.resource_view();
@@ -153,8 +154,8 @@ using Items = absl::InlinedVector<Item, 1>;
   return a != nullptr && b != nullptr && a->range.start() < b->range.start();
 }
 
-/// May two requests not hold these at one place at once? Permits never conflict in pairs; they are
-/// counted.
+/// Whether two requests cannot hold these claims on one resource at once. Permits never conflict in
+/// pairs; they are counted.
 [[nodiscard]] inline bool conflict(const Claim& left, const Claim& right) {
   if (const auto* whole = std::get_if<Whole>(&left)) {
     const auto* other = std::get_if<Whole>(&right);

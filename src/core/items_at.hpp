@@ -7,7 +7,7 @@
 
 namespace tenure::core {
 
-/// The items at one place. REQUIRES: they are in the order of comes_before().
+/// Items that claim one resource. REQUIRES: `items` is in the order of comes_before().
 [[nodiscard]] inline std::span<const Item> items_at(std::span<const Item> items,
                                                     const ResourceView& resource) {
   if (items.size() == 1) {

@@ -84,14 +84,15 @@ void LeaseTable::set_ended_times(ClusterTime ended) {
 
 void LeaseTable::remember_ended(const LeaseOrigin& origin) {
   if (origin.request == RequestId{}) {
-    return;  // Whoever does not number his questions does not want copies to be known.
+    return;  // Without a request id there is no duplicate detection.
   }
   ended_.push_back(origin);
   ended_index_.insert({.lease = origin.id, .request = origin.request});
 }
 
 std::size_t LeaseTable::forget_ended(const Forget& what) {
-  // More than one for each that is added, so that the outdated ones become fewer.
+  // More than one per added origin, so that a backlog of outdated ones shrinks; few, so that the
+  // step stays short.
   constexpr std::size_t outdated_at_once = 4;
   std::size_t early = 0;
   for (std::size_t count = 0; !ended_.empty(); ++count) {

@@ -24,98 +24,100 @@
 
 namespace tenure::core {
 
-/// A promise to keep holds and waits alive until `deadline`. What hangs on it stands in
-/// LockTable::owned().
+/// Lease: keeps holds and waits alive until `deadline`. LockTable::owned() lists what is attached
+/// to it.
 struct Lease {
   LeaseId id{};
-  ClusterTime ttl{};           ///< As granted, or set since; every renewal counts it anew.
-  ClusterTime deadline{};      ///< Lives while cluster time is less than this.
-  ClusterTime granted{};       ///< When.
-  Revision create_revision{};  ///< Likewise.
-  RequestId request{};         ///< Of the GrantLease, to know a retry.
-  SharedString client{};       ///< Whose. One client may have several leases.
-  SharedString address{};      ///< Where the client was last known to be.
-  ClusterTime last_seen{};     ///< The last command in its name.
-  SharedString user{};         ///< Authenticated user that it belongs to. Since version 2.
+  ClusterTime ttl{};       ///< Time to live as granted, or as set since; every renewal restarts it.
+  ClusterTime deadline{};  ///< Expiry: the lease lives while cluster time is less.
+  ClusterTime granted{};   ///< Time of the grant.
+  Revision create_revision{};  ///< Revision of the grant.
+  RequestId request{};         ///< Request id of the GrantLease, to recognise a retry.
+  SharedString client{};       ///< Client id; one client may have several leases.
+  SharedString address{};      ///< Last known network address of the client.
+  ClusterTime last_seen{};     ///< Time of the last command under this lease.
+  SharedString user{};         ///< Authenticated user that owns the lease. Since version 2.
   History history{};
-  Bytes bytes{};  ///< With all that depends on it. Derived; set by LeaseTable.
+  Bytes bytes{};  ///< Bytes of the lease, its holds, waits and answers. Derived; set by LeaseTable.
 };
 
-/// The question that made a lease.
+/// Request that created a lease, remembered after the lease has ended.
 struct LeaseOrigin {
   LeaseId id{};
   RequestId request{};
-  ClusterTime ended{};  ///< When the lease ended. Since version 2; 0 before.
+  ClusterTime ended{};  ///< Time at which the lease ended. Since version 2; 0 before.
 
   friend bool operator==(const LeaseOrigin&, const LeaseOrigin&) = default;
 };
 
-/// All leases that live, by id, by deadline and by client.
+/// Live leases, indexed by id, deadline and client, and the origins of ended ones. The leases are
+/// copy-on-write, so that an image for a snapshot is cheap. Not thread safe.
 class LeaseTable {
  public:
   using Leases = CowMap<LeaseId, CowPtr<Lease>>;
-  /// Limit of remembered leases that ended, in version 1 and since version 2.
+  /// Maximum number of remembered ended leases, in version 1 and since version 2.
   static constexpr std::size_t ended_max_1 = 1024;
   static constexpr std::size_t ended_max_2 = 65'536;
   [[nodiscard]] static constexpr std::size_t ended_max(ClusterVersion version) noexcept {
     return version < version_2 ? ended_max_1 : ended_max_2;
   }
 
-  /// Null if it does not live.
+  /// Null if there is no live lease with this id.
   [[nodiscard]] const Lease* find(LeaseId id) const;
-  /// The same, to be changed. Not its deadline and its client, which are in an index.
+  /// The same, mutable. REQUIRES: the caller changes neither deadline nor client, which are
+  /// indexed.
   [[nodiscard]] Lease* edit(LeaseId id);
   [[nodiscard]] const Leases& all() const noexcept { return leases_; }
 
-  /// The leases of each client, by the client's id. Those without a client are not among them.
+  /// Leases by client id, without the leases that have no client.
   [[nodiscard]] const std::map<std::string, std::set<LeaseId>>& clients() const noexcept {
     return clients_;
   }
   [[nodiscard]] const std::set<LeaseId>& of_client(const std::string& client) const;
-  /// Requests in queues under all leases of a client.
+  /// Number of waits under all leases of a client.
   [[nodiscard]] std::size_t waits_of_client(std::string_view client) const;
-  /// How many clients have such requests.
+  /// Number of clients that have a wait.
   [[nodiscard]] std::size_t waiting_clients() const noexcept { return client_waits_.size(); }
-  /// A request under this lease joins or leaves queues.
+  /// Adds or removes one wait of the client of this lease.
   void count_wait(LeaseId id);
   void uncount_wait(LeaseId id);
 
   /// REQUIRES: no lease has this id.
   const Lease& add(Lease lease);
-  /// `ended` is remembered with its origin.
+  /// Removes a lease, and remembers its origin with the time `ended`.
   void remove(LeaseId id, ClusterTime ended);
   void set_deadline(Lease& lease, ClusterTime deadline);
-  /// Whether what came of this question is over. A copy of it that comes late must not make the
-  /// lease anew: a copy of an Acquire behind it would be granted once more.
+  /// Whether the lease that this request created has ended. A late copy of the request must not
+  /// recreate the lease: a late copy of an Acquire behind it would be granted a second time.
   [[nodiscard]] bool has_ended(LeaseId id, RequestId request) const;
-  /// The remembered ones, the oldest first.
+  /// Origins of remembered ended leases, oldest first.
   [[nodiscard]] const std::deque<LeaseOrigin>& ended() const noexcept { return ended_; }
   void remember_ended(const LeaseOrigin& origin);
   void set_ended_times(ClusterTime ended);
-  /// Forgets the oldest beyond `ended_max`, and a few that ended at `outdated` or before. Returns
-  /// how many were forgotten that were not outdated.
+  /// Forgets the oldest ended leases beyond `ended_max`, and a few that ended at `outdated` or
+  /// before. Returns the number of forgotten ones that were not outdated.
   struct Forget {
     std::size_t ended_max = 0;
     ClusterTime outdated{};
   };
   std::size_t forget_ended(const Forget& what);
-  /// The oldest finished answers of each lease go, until no more than these are left. Returns the
-  /// leases that had more.
+  /// Forgets the oldest finished answers of each lease beyond `finished_max`. Returns the leases
+  /// that had more.
   std::vector<LeaseId> forget_answers_beyond(std::size_t finished_max);
 
-  /// Bytes of all leases with what depends on them, as far as set_bytes() was told.
+  /// Sum of the bytes that set_bytes() has set.
   [[nodiscard]] const Usage& usage() const noexcept { return usage_; }
   void set_bytes(Lease& lease, const Bytes& bytes);
-  /// Before all leases are counted again.
+  /// Resets the sum, before a recount of all leases.
   void clear_usage();
 
-  /// Those whose deadline is not after `now`, by id.
+  /// Leases whose deadline is not after `now`, by id.
   [[nodiscard]] std::vector<LeaseId> expired(ClusterTime now) const;
   [[nodiscard]] std::optional<ClusterTime> next_deadline() const;
 
-  /// An id that no lease has, greater than all it returned before.
+  /// Returns an id that no live lease has, greater than all ids returned before.
   [[nodiscard]] LeaseId fresh_id();
-  /// The last one it returned; the snapshot keeps it, so that ids do not come back.
+  /// Last id that fresh_id() returned. Part of the snapshot, so that ids are never reused.
   [[nodiscard]] LeaseId last_id() const noexcept { return last_id_; }
   void set_last_id(LeaseId id) noexcept { last_id_ = id; }
 
@@ -123,14 +125,15 @@ class LeaseTable {
 
  private:
   Leases leases_;
-  absl::btree_set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Of all leases_.
-  std::map<std::string, std::set<LeaseId>> clients_;  ///< Of leases_, those with a client.
-  /// Derived from LockTable::waits(), never 0. Counted, because a client may have many leases.
+  absl::btree_set<std::pair<ClusterTime, LeaseId>> deadlines_;  ///< Index of leases_ by deadline.
+  std::map<std::string, std::set<LeaseId>> clients_;            ///< Index of leases_ by client.
+  /// Number of waits by client; no entry is 0. Derived from LockTable::waits(), and kept as a
+  /// counter because a client may have many leases.
   std::map<std::string, std::size_t, std::less<>> client_waits_;
   LeaseId last_id_{};
   std::deque<LeaseOrigin> ended_;
-  absl::btree_multiset<RequestKey> ended_index_;  ///< Of ended_.
-  Usage usage_;                                   ///< Of leases_.
+  absl::btree_multiset<RequestKey> ended_index_;  ///< Index of ended_.
+  Usage usage_;                                   ///< Bytes of leases_.
 };
 
 }  // namespace tenure::core

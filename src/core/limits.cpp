@@ -13,7 +13,7 @@ constexpr std::size_t state_bytes_most = std::size_t{1} << 40;
 constexpr std::uint32_t count_most = 1 << 30;
 constexpr ClusterTime time_most = std::chrono::years(10);
 
-/// The largest that each may be. Sums and products of them stay far within 64 bits.
+/// Upper bounds. Sums and products of limits stay far within 64 bits.
 constexpr Limits highest{.name_bytes_max = bytes_most,
                          .key_bytes_max = bytes_most,
                          .owner_bytes_max = bytes_most,
@@ -41,7 +41,7 @@ struct Number {
   std::uint64_t value;
 };
 
-/// All limits as numbers; a negative time is a very large one.
+/// All limits as numbers; a negative time becomes a very large number, which is refused.
 std::vector<Number> numbers(const Limits& limits) {
   std::vector<Number> all;
   for_each_limit(limits, [&](std::string_view name, const auto& value) {

@@ -12,41 +12,46 @@
 
 namespace tenure::core {
 
-/// How much of everything one store takes. Part of the replicated state: replicas that disagreed
-/// on a limit would diverge. Too long or too wide is `invalid_argument`; too many is
-/// `resource_exhausted`. Either way the request changes nothing.
+/// Limits of one store. Part of the replicated state: replicas that disagreed on a limit would
+/// diverge. A request that exceeds a size limit is refused with `invalid_argument`, one that
+/// exceeds a count with `resource_exhausted`; it changes nothing.
 struct Limits {
-  // One request. More than these can never succeed.
-  std::size_t name_bytes_max = 1024;       ///< Of a lock or a space; at least 1.
-  std::size_t key_bytes_max = 1025;        ///< Of an end of a range: a name and a zero byte.
-  std::size_t owner_bytes_max = 256;       ///< Owner, client and address, each.
-  std::size_t metadata_bytes_max = 4096;   ///< Kept with every hold and wait, and in events.
-  std::size_t items_max = 64;              ///< Names and ranges in one request.
+  // Size of one request. A retry cannot succeed.
+  std::size_t name_bytes_max = 1024;  ///< Length of the name of a lock or space; at least 1.
+  std::size_t key_bytes_max =
+      1025;  ///< Length of an end of a range: 1024, and a zero byte for a successor.
+  std::size_t owner_bytes_max = 256;  ///< Length of owner, of client and of address.
+  std::size_t metadata_bytes_max =
+      4096;                    ///< Length of metadata, which every hold, wait and event contains.
+  std::size_t items_max = 64;  ///< Names and ranges in one request.
   std::size_t renewals_max = 10'000;       ///< Leases in one RenewLeases.
-  std::uint32_t capacity_max = 1'000'000;  ///< Permits of a semaphore.
+  std::uint32_t capacity_max = 1'000'000;  ///< Capacity of a semaphore.
   ClusterTime ttl_min = std::chrono::milliseconds(100);
   ClusterTime ttl_max = std::chrono::hours(24);
 
-  // The store. Later, when something was given back, the same request may succeed.
+  // Number of records. The same request may succeed after another one has released some.
   std::size_t leases_max = 1'000'000;
-  std::size_t leases_per_client_max = 1'000;  ///< Of one client id; a lease without one is free.
-  std::size_t items_per_lease_max = 100'000;  ///< Held and waited for, together.
-  std::size_t waits_per_lease_max = 10'000;   ///< Requests in queues.
-  std::size_t waits_per_client_max = 10'000;  ///< The same over all leases of a client.
-  std::size_t waiters_per_lock_max = 10'000;  ///< Costs memory, and time when many are admitted.
-  std::uint32_t reentries_max = 65'535;       ///< Of one hold.
+  std::size_t leases_per_client_max =
+      1'000;  ///< Leases of one client id; leases without one do not count.
+  std::size_t items_per_lease_max = 100'000;  ///< Held and awaited items together.
+  std::size_t waits_per_lease_max = 10'000;   ///< Queued requests of one lease.
+  std::size_t waits_per_client_max = 10'000;  ///< Queued requests of all leases of a client.
+  std::size_t waiters_per_lock_max =
+      10'000;  ///< Queue length. Costs memory, and time when many are granted in one step.
+  std::uint32_t reentries_max = 65'535;  ///< Reentry count of one hold.
 
-  // What is remembered. The oldest is forgotten first.
-  std::size_t answers_per_lease_max = 4096;  ///< Of finished requests; live ones always are.
-  std::size_t events_max = 4096;             ///< For watchers that come late.
+  // Memory of the past. The oldest entry is forgotten first.
+  std::size_t answers_per_lease_max =
+      4096;  ///< Answers of finished requests; live requests are always remembered.
+  std::size_t events_max = 4096;  ///< Events from which a watch can resume.
 
   // Since version 2.
-  /// Bytes of leases, holds and waits together (core/usage.hpp). Remembered answers may take a
-  /// quarter of it besides. Bounds the memory of every member and the size of snapshots.
+  /// Bytes of leases, holds and waits (core/usage.hpp); remembered answers may take another
+  /// quarter. Bounds the memory of every member and the size of snapshots.
   std::size_t state_bytes_max = std::size_t{1} << 30;
   /// The same for the leases of one authenticated user.
   std::size_t state_bytes_per_user_max = std::size_t{256} << 20;
-  /// How long the answer to a finished request is remembered, to recognise a retry.
+  /// Time for which the answer to a finished request is remembered, to recognise a retry.
   ClusterTime answer_retention = std::chrono::minutes(10);
 
   friend bool operator==(const Limits&, const Limits&) = default;
@@ -83,11 +88,11 @@ void for_each_limit(auto& limits, const auto& visit) {
   for_each_limit(limits, newest_version, visit);
 }
 
-/// These limits with the defaults for those that the version does not have.
+/// `limits` with default values for the limits that the version lacks.
 [[nodiscard]] Limits at_version(Limits limits, ClusterVersion version);
 
-/// Which limit makes no sense, and what would: each is at least 1 and not beyond all reason, and
-/// ttl_min is not above ttl_max. Nothing: all is well.
+/// Validates the limits: each is at least 1 and at most an upper bound, and ttl_min <= ttl_max. The
+/// error names the limit and its valid range.
 [[nodiscard]] std::optional<Error> check(const Limits& limits);
 
 }  // namespace tenure::core

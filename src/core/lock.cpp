@@ -129,7 +129,7 @@ void Lock::add(const HeldClaim& stake, Revision when) {
 
 void Lock::remove(const HeldClaim& stake, Revision when) {
   if (!full_) {
-    // Its only claim, so the holder goes next, and with it the record.
+    // A thin lock has one claim: remove_holder() follows, and the record is dropped.
     return;
   }
   auto& full = full_.edit();
@@ -167,7 +167,7 @@ void Lock::join(const Turn& turn, const Claim& claim) {
   const bool is_new = is_free();
   auto& full = inflate();
   if (is_new) {
-    // Free itself, but part of a request that waits elsewhere: the queue keeps its turn.
+    // The resource is free, but the request waits for another item: it keeps its turn here.
     full.counters = {.create_revision = turn.ticket, .mod_revision = turn.ticket};
     full.capacity = capacity_of(claim);
   }

@@ -19,7 +19,8 @@ namespace tenure::core {
   return static_cast<std::size_t>(mode);
 }
 
-/// How much of a place is taken: by mode, and in permits. Ranges are compared one by one.
+/// Number of claims on a resource by mode, and sum of its permits. Ranges are not counted; they are
+/// compared one by one.
 struct Load {
   std::array<std::uint32_t, all_lock_modes.size()> modes{};
   std::uint64_t permits = 0;
@@ -27,42 +28,47 @@ struct Load {
   void add(const Claim& claim);
   void remove(const Claim& claim);
   [[nodiscard]] bool admits(LockMode mode) const noexcept;
-  /// REQUIRES: `part` is part of it.
+  /// The load without `part`. REQUIRES: `part` is part of the load.
   [[nodiscard]] Load without(const Load& part) const noexcept;
 
   friend bool operator==(const Load&, const Load&) = default;
 };
 
-/// What one holder has at a place.
+/// Claim of one holder on a resource.
 struct HeldClaim {
   FencingToken token{};
   const Claim& claim;
 };
 
-/// A place that somebody holds or waits for. A free lock has no record. One without holders has a
-/// queue of requests that wait for something else as well.
+/// Record of a resource that is held or waited for; a free resource has none. A record without
+/// holders has a queue: of requests for several items that wait for another item.
 ///
-/// Nearly all locks have one holder of the whole name since they began, and nobody waits. Of such a
-/// lock the token and the mode say everything; anything more is in a Crowd, which lives as long as
-/// the lock. A million locks are held, hence the trouble.
+///   representation   holders                        queue    memory
+///   thin             one, of the whole name         empty    token and mode
+///   inflated         any                            any      a FullState on the heap
+///
+/// A lock is thin until it gets a second holder, a waiter, or a claim that is no whole lock; once
+/// inflated it stays so until it is free. A store may have a million held locks, and nearly all of
+/// them are uncontended, so this representation decides its memory. Copies are copy-on-write. Not
+/// thread safe.
 class Lock {
  public:
   struct Counters {
-    Revision create_revision{};  ///< When its first holder came.
-    Revision mod_revision{};     ///< When its holders last changed.
-    std::uint64_t version = 0;   ///< How often they changed since create_revision.
+    Revision create_revision{};  ///< Revision of the first grant since the lock was free.
+    Revision mod_revision{};     ///< Revision of the last change of the holders.
+    std::uint64_t version = 0;   ///< Number of changes since create_revision.
 
     friend bool operator==(const Counters&, const Counters&) = default;
   };
 
-  /// Of a semaphore; 0 for all others.
+  /// Capacity of a semaphore; 0 for other resources.
   [[nodiscard]] std::uint32_t capacity() const noexcept { return full_ ? full_->capacity : 0; }
   [[nodiscard]] Counters counters() const noexcept;
   [[nodiscard]] Revision create_revision() const noexcept { return counters().create_revision; }
   [[nodiscard]] Revision mod_revision() const noexcept { return counters().mod_revision; }
   [[nodiscard]] std::uint64_t version() const noexcept { return counters().version; }
 
-  /// By token.
+  /// Tokens of the holds, ascending.
   [[nodiscard]] std::span<const FencingToken> holds() const noexcept;
   [[nodiscard]] bool has_holder(FencingToken token) const;
   [[nodiscard]] const TurnQueue& queue() const noexcept { return full().queue; }
@@ -74,12 +80,12 @@ class Lock {
   [[nodiscard]] bool is_free() const noexcept { return holds().empty() && queue().empty(); }
 
   void add(const HeldClaim& stake, Revision when);
-  /// The holder stays, maybe with other claims.
+  /// Removes one claim. The holder stays, perhaps with other claims.
   void remove(const HeldClaim& stake, Revision when);
   void remove_holder(FencingToken token);
   void replace(const HeldClaim& old, const HeldClaim& next, Revision when);
   void join(const Turn& turn, const Claim& claim);
-  /// Only this claim of the turn.
+  /// Removes this claim of a queued wait.
   void leave(const Turn& turn, const Claim& claim);
   void set_counters(const Counters& counters);
 
@@ -94,14 +100,14 @@ class Lock {
     RangeIndex ranges;
   };
 
-  /// An empty one if there is none.
+  /// Full state; a static empty one for a thin lock.
   [[nodiscard]] const FullState& full() const noexcept;
-  /// There is one from now on.
+  /// Makes the lock inflated; does nothing if it is.
   FullState& inflate();
   static void change(FullState& full, Revision when);
 
-  FencingToken sole_holder_{};  ///< The holder when there is no crowd; 0 is nobody.
-  LockMode mode_{};             ///< In which it holds all of the name.
+  FencingToken sole_holder_{};  ///< Holder of a thin lock; 0: none.
+  LockMode mode_{};             ///< Mode of the holder of a thin lock.
   CowPtr<FullState> full_;
 };
 

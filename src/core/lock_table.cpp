@@ -17,7 +17,7 @@ bool has_item_at(std::span<const Item> items, const ResourceView& resource) {
   return !items_at(items, resource).empty();
 }
 
-/// The same thing, in whatever mode.
+/// Whether two items claim the same lock, range or semaphore, in any mode.
 bool is_like(const Item& left, const Item& right) {
   if (left.name != right.name || left.claim.index() != right.claim.index()) {
     return false;
@@ -26,8 +26,9 @@ bool is_like(const Item& left, const Item& right) {
   return keys == nullptr || keys->range == std::get<Keys>(right.claim).range;
 }
 
-/// May anybody go who is not among those `ahead`? Somebody who upgrades may in any case.
-bool lets_in_more(const Lock& lock, const Load& ahead) {
+/// Whether a wait behind the load `ahead` may be admissible. Does not consider upgrades, which may
+/// be admissible in any case. Ends the scan of a queue early.
+bool may_admit_more(const Lock& lock, const Load& ahead) {
   const auto held = lock.held();
   if (lock.capacity() > 0) {
     return held.permits + ahead.permits < lock.capacity();
@@ -38,13 +39,13 @@ bool lets_in_more(const Lock& lock, const Load& ahead) {
   });
 }
 
-/// The turns of the waits in one space that overlap ranges which came free.
+/// Finds the waits of one space that overlap freed ranges.
 class FreedWaits {
  public:
   FreedWaits(const RangeIndex& ranges, const std::vector<BytesRange>& freed, Visits& visits)
       : ranges_(ranges), freed_(freed), visits_(visits) {}
 
-  /// In order, each once.
+  /// Returns the turns of these waits in ascending order, without duplicates.
   std::vector<Turn> find() && {
     if (!find_by_range()) {
       turns_.clear();
@@ -57,7 +58,8 @@ class FreedWaits {
   }
 
  private:
-  /// Where waits overlap many of the ranges it gives up after as many visits as there are waits.
+  /// Searches the index once per freed range. Gives up, and returns false, after
+  /// as many visits as there are waits and ranges, because find_by_wait() is cheaper then.
   bool find_by_range() {
     const auto visits_max = ranges_.queued.size() + freed_.size();
     return std::ranges::all_of(freed_, [&](const BytesRange& range) {
@@ -79,7 +81,7 @@ class FreedWaits {
       return range->start();
     };
     std::ranges::sort(freed, {}, start_of);
-    // How far the ranges reach up to each of them: those before it may be longer.
+    // Prefix maximum of the ends: an earlier range may reach further than a later one.
     std::vector<const std::optional<std::string>*> reach;
     for (const auto* range : freed) {
       const bool is_longer =
@@ -296,17 +298,17 @@ void LockTable::downgrade(FencingToken token, LockMode mode, Revision when) {
 void LockTable::admit_waiters(const ResourceView& resource, const Grant& grant, Visits& visits) {
   Admission admission(*this, visits);
   std::size_t left_behind = 0;
-  // A grant may move the record of the lock, which lives on: it has a holder then.
+  // A grant may move the record of the lock, so look it up each time.
   for (const auto* lock = find(resource); lock != nullptr && left_behind < lock->queue().size();
        lock = find(resource)) {
     const auto turn = lock->queue()[left_behind];
     visits.add();
     if (turn.rank != Rank::upgrade &&
-        !lets_in_more(*lock, admission.load_before(*lock, resource, turn))) {
+        !may_admit_more(*lock, admission.load_before(*lock, resource, turn))) {
       return;
     }
     if (admission.admits(*find(turn.ticket))) {
-      // It takes away its own turn only.
+      // Removes this turn from the queue, so `left_behind` refers to the next one.
       grant(turn.ticket);
     } else {
       ++left_behind;

@@ -25,20 +25,21 @@ namespace tenure::core {
 
 /// A granted request.
 struct Hold {
-  FencingToken token{};        ///< The revision of the grant; an upgrade gets a new one.
-  Revision create_revision{};  ///< Of the first grant.
+  FencingToken token{};        ///< Revision of the grant; an upgrade gets a new token.
+  Revision create_revision{};  ///< Revision of the first grant.
   LeaseId lease{};
-  RequestId request{};  ///< The one that began it.
+  RequestId request{};  ///< Request that created the hold.
   Items items{};        ///< In the order of comes_before().
   SharedString owner{};
   SharedString metadata{};
-  ClusterTime acquired{};   ///< When the token was granted.
-  std::uint32_t count = 1;  ///< Releases that it takes.
+  ClusterTime acquired{};   ///< Time at which the token was granted.
+  std::uint32_t count = 1;  ///< Number of releases that end the hold (reentry).
 
   friend bool operator==(const Hold&, const Hold&) = default;
 };
 
-/// A request in the queues of all its items. The ticket is the revision in which it joined.
+/// A waiting request. It is in the queues of all its items. The ticket is the revision in which it
+/// was queued.
 struct Wait {
   Revision ticket{};
   LeaseId lease{};
@@ -47,7 +48,7 @@ struct Wait {
   SharedString owner{};
   SharedString metadata{};
   ClusterTime since{};
-  std::optional<FencingToken> upgrades{};  ///< The hold it wants to strengthen.
+  std::optional<FencingToken> upgrades{};  ///< Hold that the request upgrades.
 
   [[nodiscard]] Turn turn() const noexcept {
     return {.rank = upgrades ? Rank::upgrade : Rank::arrival, .ticket = ticket};
@@ -55,54 +56,58 @@ struct Wait {
   friend bool operator==(const Wait&, const Wait&) = default;
 };
 
-/// Holds and queues of all places, and who may go. It knows neither leases' lives nor events.
+/// Lock table: holds, wait queues and the admission rule. It knows neither the lifetimes of leases
+/// nor events; Step (core/step.hpp) combines the tables.
 ///
-/// A claim is admitted when it is compatible with every holder and everybody ahead in the queue;
-/// for permits: when all of those and this one fit into the capacity. So nobody is overtaken by
-/// one he conflicts with. A grant never admits anybody else: he who waited for the waiter waits for
-/// the holder.
+/// Admission rule: a claim is admitted when it is compatible with every holder and with every wait
+/// ahead in the queue; a claim on permits, when it fits into the capacity together with those. So
+/// no request overtakes one that it conflicts with. A grant never makes another claim admissible: a
+/// claim that conflicted with the waiter conflicts with the holder.
+///
+/// All parts are copy-on-write. Not thread safe.
 class LockTable {
  public:
   using Locks = CowMap<Resource, Lock, ResourceOrder>;
   using Holds = CowMap<FencingToken, CowPtr<Hold>>;
   using Waits = CowMap<Revision, CowPtr<Wait>>;
 
-  /// What hangs on one lease.
+  /// Records attached to one lease.
   struct Owned {
     absl::btree_set<FencingToken> holds;
     absl::btree_set<Revision> waits;
-    std::size_t items = 0;  ///< In all of them.
-    std::size_t bytes = 0;  ///< Of all of them (core/usage.hpp).
+    std::size_t items = 0;  ///< Number of items in the holds and waits.
+    std::size_t bytes = 0;  ///< Bytes of the holds and waits (core/usage.hpp).
   };
 
-  // What find() returns may be of another age after any change: then ask again.
+  // REQUIRES: a pointer that find() returned is not used after any change of the table.
   [[nodiscard]] const Lock* find(const ResourceView& resource) const;
   [[nodiscard]] const Hold* find(FencingToken token) const;
   [[nodiscard]] const Wait* find(Revision ticket) const;
   [[nodiscard]] const Owned& owned(LeaseId lease) const;
 
-  /// The hold of this lease, of the latest token, that has this very name, space and range.
+  /// Hold of this lease with exactly this name, space and range; the latest one, if there are
+  /// several.
   [[nodiscard]] const Hold* own_hold(LeaseId lease, const Item& like, Visits& visits) const;
 
   void add(Hold hold, Revision when);
   void add(Wait wait);
   Hold remove(FencingToken token, Revision when);
   Wait remove(Revision ticket);
-  /// Takes away one item; the hold ends with its last one.
+  /// Removes one item of a hold; the hold ends with its last item.
   Item remove_item(FencingToken token, std::size_t index, Revision when);
   void set_count(FencingToken token, std::uint32_t count);
-  /// The hold of `wait.upgrades` gets the mode of the wait and this token.
+  /// Upgrades the hold `wait.upgrades` to the mode of the wait, with a new token.
   void upgrade(const Wait& wait, FencingToken token, ClusterTime now);
 
-  /// The hold keeps its token and gets this mode. REQUIRES: it has one item, with a mode.
+  /// Downgrades a hold, which keeps its token. REQUIRES: it has one item, with a mode.
   void downgrade(FencingToken token, LockMode mode, Revision when);
 
-  /// Must add the hold and then remove the wait.
+  /// Callback that grants a wait. It has to add the hold and then remove the wait.
   using Grant = std::function<void(Revision)>;
-  /// Calls grant(ticket) for everybody who may go at this name, in order.
+  /// Calls grant(ticket) for each admissible wait at this name, in queue order.
   void admit_waiters(const ResourceView& resource, const Grant& grant, Visits& visits);
-  /// The same for a space, of which something in these ranges came free. Who waits for none of
-  /// them is not looked at.
+  /// The same for a space in which claims on `freed` ended. Waits that overlap none of these ranges
+  /// are not visited.
   void admit_waiters(const ResourceView& space, const std::vector<BytesRange>& freed,
                      const Grant& grant, Visits& visits);
 
@@ -111,17 +116,17 @@ class LockTable {
   [[nodiscard]] const Waits& waits() const noexcept { return waits_; }
   [[nodiscard]] const std::map<LeaseId, Owned>& owners() const noexcept { return owners_; }
 
-  /// How many items are held, by kind_of() their claims.
+  /// Number of held items, by kind_of() their claims.
   using Counts = std::array<std::size_t, claim_kinds>;
   [[nodiscard]] const Counts& held() const noexcept { return held_; }
 
-  /// For the snapshot: the counters of a lock, after its holds were added.
+  /// Restores the counters of a lock, after a snapshot has added its holds.
   void set_counters(const ResourceView& resource, const Lock::Counters& counters);
 
  private:
   void attach(const Hold& hold, const Item& item, Revision when);
   void detach(FencingToken token, std::span<const Item> left, const Item& item, Revision when);
-  /// Makes one if there is none.
+  /// Finds or creates the record of the resource of `item`.
   Lock& record_of(const Item& item);
   void drop_if_free(const ResourceView& resource);
   void drop_owned_if_empty(LeaseId lease);

@@ -15,7 +15,7 @@
 
 namespace tenure::core {
 
-/// One edge of a cycle of waits: this request of this lease waits at `place` for the next member.
+/// Edge of a deadlock cycle: this request of this lease waits at `resource` for the next member.
 struct CycleStep {
   LeaseId lease{};
   RequestId request{};
@@ -27,21 +27,21 @@ struct CycleStep {
 
 struct Granted {
   FencingToken token{};
-  std::uint32_t count = 1;  ///< How many releases it takes.
+  std::uint32_t count = 1;  ///< Number of releases that end the hold.
 
   friend bool operator==(const Granted&, const Granted&) = default;
 };
 
 struct Queued {
-  Revision ticket{};                      ///< When it joined; names the wait.
-  std::size_t position = 0;               ///< 1 is next; the largest over its places.
-  std::optional<Revision> predecessor{};  ///< Who stands right before it at that place.
+  Revision ticket{};         ///< Revision in which it was queued; identifies the wait.
+  std::size_t position = 0;  ///< Position in the queue, from 1; the largest over its resources.
+  std::optional<Revision> predecessor{};  ///< Ticket of the wait directly ahead at that resource.
 
   friend bool operator==(const Queued&, const Queued&) = default;
 };
 
 struct Released {
-  std::uint32_t count_left = 0;  ///< 0: no longer held.
+  std::uint32_t count_left = 0;  ///< Remaining releases; 0: the hold has ended.
 
   friend bool operator==(const Released&, const Released&) = default;
 };
@@ -54,12 +54,13 @@ struct LeaseGranted {
   friend bool operator==(const LeaseGranted&, const LeaseGranted&) = default;
 };
 
-/// One answer per lease that was asked for, in that order.
+/// One answer per requested lease, in the same order.
 struct Renewed {
   struct Answer {
     LeaseId id{};
-    std::optional<ClusterTime> ttl;  ///< Nothing: the lease is lost,
-    bool is_unconfirmed = false;     ///< unless its client sends ConfirmHolds. See Restoration.
+    std::optional<ClusterTime> ttl;  ///< New time to live; nothing: the lease is not renewed.
+    bool is_unconfirmed =
+        false;  ///< The client can keep the lease by ConfirmHolds. See Restoration.
 
     friend bool operator==(const Answer&, const Answer&) = default;
   };
@@ -68,33 +69,34 @@ struct Renewed {
   friend bool operator==(const Renewed&, const Renewed&) = default;
 };
 
-/// Revoked, ticked, compacted: it was done.
+/// Success without further data: revoked, ticked, compacted.
 struct Done {
   friend bool operator==(const Done&, const Done&) = default;
 };
 
 struct Forced {
-  std::size_t holds = 0;  ///< How many were taken away.
+  std::size_t holds = 0;  ///< Number of holds that were released.
 
   friend bool operator==(const Forced&, const Forced&) = default;
 };
 
-/// The lease is not known: never granted, expired or revoked. All under it is gone.
+/// The lease does not exist: it was never granted, has expired or was revoked, and with it all its
+/// holds and waits.
 struct LeaseLost {
   LeaseId id{};
 
   friend bool operator==(const LeaseLost&, const LeaseLost&) = default;
 };
 
-/// Nothing was changed, or the wait has ended without a grant.
+/// Refusal: the command changed nothing, or the wait ended without a grant.
 struct Refused {
   Error error{.code = Errc::invalid_argument};
-  std::vector<CycleStep> cycle{};  ///< With `deadlock`: who waited for whom. The first gave way.
+  std::vector<CycleStep> cycle{};  ///< Cycle of a `deadlock`; its first member is the victim.
 
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 
-/// Held in this mode from then on.
+/// The hold has this mode now.
 struct Downgraded {
   LockMode mode = LockMode::shared;
 
@@ -105,19 +107,19 @@ using Outcome = std::variant<Done, Granted, Queued, Released, LeaseGranted, Rene
                              LeaseLost, Refused, Downgraded>;
 
 enum class EventType : std::uint8_t {
-  queued,      ///< Joined the queue.
-  granted,     ///< Holds it, or holds it in a stronger mode.
-  released,    ///< Given back by its holder.
-  expired,     ///< Its lease ran out: a hold if it has a token, else a wait.
-  revoked,     ///< Its lease was revoked: likewise.
-  forced,      ///< Taken away by an operator.
-  abandoned,   ///< Left the queue.
-  deadlock,    ///< Was refused or left the queue because it closed a cycle.
-  downgraded,  ///< Holds it on, in a weaker mode.
+  queued,      ///< The request was queued.
+  granted,     ///< The request was granted, or a hold was upgraded.
+  released,    ///< The holder released it.
+  expired,     ///< The lease expired: ended a hold if the event has a token, else a wait.
+  revoked,     ///< The lease was revoked: ended a hold or a wait.
+  forced,      ///< An operator released it by force.
+  abandoned,   ///< The wait was cancelled.
+  deadlock,    ///< The request was refused, or its wait ended, because it closed a cycle.
+  downgraded,  ///< The hold was downgraded.
 };
 inline constexpr EventType last_event_type = EventType::downgraded;
 
-/// What happened at one place.
+/// Event of one item.
 struct Event {
   Revision revision{};
   ClusterTime time{};
@@ -125,17 +127,18 @@ struct Event {
   Item item{};
   LeaseId lease{};
   RequestId request{};
-  FencingToken token{};  ///< 0 for a wait.
+  FencingToken token{};  ///< Token of the hold; 0 for a wait.
   SharedString owner{};
   SharedString metadata{};
-  SharedString user{};  ///< Authenticated user of the lease. Since version 2, as what follows.
-  SharedString operator_name{};  ///< With `forced`: user or address that forced the release.
-  SharedString reason{};         ///< With `forced`: the operator's reason.
+  SharedString
+      user{};  ///< Authenticated user of the lease. This and the next fields: since version 2.
+  SharedString operator_name{};  ///< User or address that forced the release; only with `forced`.
+  SharedString reason{};         ///< Reason that the operator gave; only with `forced`.
 
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// The end of a wait: to be told to whoever asked.
+/// Notification of the waiting client: its wait has ended.
 struct Notice {
   LeaseId lease{};
   RequestId request{};
@@ -144,38 +147,40 @@ struct Notice {
   friend bool operator==(const Notice&, const Notice&) = default;
 };
 
-/// A hold, or items of it, that ended without its holder's asking: to be told to the lease's owner.
+/// Notification of the holder: its hold, or items of it, ended without a release of its own.
 struct Loss {
   LeaseId lease{};
-  RequestId request{};  ///< The one that began the hold.
+  RequestId request{};  ///< Request that created the hold.
   FencingToken token{};
-  EventType why = EventType::expired;  ///< Or revoked, or forced.
-  std::size_t items_left = 0;          ///< 0: the hold has ended. More only when forced.
+  EventType why = EventType::expired;  ///< Cause: expired, revoked or forced.
+  std::size_t items_left =
+      0;  ///< Remaining items of the hold; 0: it has ended. Not 0 only after `forced`.
 
   friend bool operator==(const Loss&, const Loss&) = default;
 };
 
-/// What a hold was before it ended, or was strengthened.
+/// Hold as it was before it ended or was upgraded.
 struct PreviousHold {
-  Revision create_revision{};  ///< Of its first grant.
-  ClusterTime acquired{};      ///< When it got the token that it had.
+  Revision create_revision{};  ///< Revision of its first grant.
+  ClusterTime acquired{};      ///< Time at which it got its last token.
 
   friend bool operator==(const PreviousHold&, const PreviousHold&) = default;
 };
 
-/// What one command did.
+/// Result of one command: outcome, events, and notifications.
 struct Applied {
-  Revision revision{};  ///< Of the store, afterwards.
+  Revision revision{};  ///< Revision of the store after the command.
   ClusterTime time{};
   Outcome outcome{};
   std::vector<Event> events{};
   std::vector<Notice> notices{};
-  std::vector<Loss> losses{};         ///< One per hold.
-  std::vector<PreviousHold> ended{};  ///< One for each event of an end with a token, in that order.
+  std::vector<Loss> losses{};  ///< One loss per hold.
+  std::vector<PreviousHold>
+      ended{};  ///< Ended holds: one per event that ends a hold, in the same order.
   std::vector<PreviousHold> upgraded{};  ///< Holds that were upgraded.
-  std::uint64_t visits = 0;              ///< What it cost (core/visits.hpp).
-  std::uint64_t search_visits = 0;       ///< Part of `visits`, of the searches for deadlocks.
-  /// Answers to finished requests that were forgotten earlier than Limits::answer_retention.
+  std::uint64_t visits = 0;              ///< Cost of the step (core/visits.hpp).
+  std::uint64_t search_visits = 0;       ///< Part of `visits` that deadlock searches made.
+  /// Number of answers that were forgotten before Limits::answer_retention had passed.
   std::size_t answers_dropped = 0;
 
   friend bool operator==(const Applied&, const Applied&) = default;

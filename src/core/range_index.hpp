@@ -12,8 +12,8 @@
 
 namespace tenure::core {
 
-/// The ranges of one space that are held and waited for, found by overlap. A request may have
-/// several, which do not overlap.
+/// Held and awaited ranges of one space, indexed by overlap. A request may have several ranges,
+/// which do not overlap.
 struct RangeIndex {
   struct Held {
     FencingToken token{};
@@ -28,7 +28,7 @@ struct RangeIndex {
     friend auto operator<=>(const Queued&, const Queued&) = default;
   };
 
-  /// Many spaces have few ranges, so nodes are small.
+  /// Slots of a tree node. Most spaces have few ranges, so nodes are small.
   static constexpr std::size_t slots = 8;
   detail::IntervalTree<BytesRange, Held, slots> held;
   detail::IntervalTree<BytesRange, Queued, slots> queued;

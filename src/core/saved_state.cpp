@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view magic = "TENURESV";
 constexpr std::size_t checksum_bytes = 4;
 constexpr std::size_t head_bytes = 8 + 4 + 4 + 5 * 8 + 8 + checksum_bytes;
-/// More places are not named: the file is no good anyway.
+/// Maximum number of damaged blocks in an error. The file is unusable in any case.
 constexpr std::size_t places_max = 8;
 
 std::string checksum_of(std::string_view bytes) {
@@ -94,7 +94,7 @@ bool SavedStateWriter::finish() {
 }
 
 void SavedStateWriter::write_block(std::string_view block) {
-  // Too much is as wrong as too little: this never comes back to 0.
+  // With too many bytes this wraps and is not 0 at finish(), which then returns false.
   left_ -= block.size();
   sink_(block);
   sink_(checksum_of(block));

@@ -10,36 +10,36 @@
 
 namespace tenure::core {
 
-/// The version that is written; no other is read.
+/// Version of the file format that is written; no other is read.
 inline constexpr std::uint32_t saved_state_version = 1;
-/// Each has a checksum of its own, so that damage can be located.
+/// Size of a block. Each block has its own checksum, so that damage can be located.
 inline constexpr std::size_t saved_block_bytes = std::size_t{64} << 10;
 
-/// Where a saved state is from.
+/// Origin of a saved state.
 struct SavedFrom {
-  std::uint64_t cluster = 0;
-  std::uint64_t member = 0;
-  std::uint64_t term = 0;
-  std::uint64_t index = 0;        ///< Of the last log entry in it.
-  std::uint64_t saved_at_ms = 0;  ///< Unix time, of the machine that saved it.
+  std::uint64_t cluster = 0;      ///< Cluster id.
+  std::uint64_t member = 0;       ///< Member that saved the state.
+  std::uint64_t term = 0;         ///< Raft term of the leader that served the state.
+  std::uint64_t index = 0;        ///< Index of the last log entry in the state.
+  std::uint64_t saved_at_ms = 0;  ///< Wall clock time of the saving machine, in Unix milliseconds.
 
   friend bool operator==(const SavedFrom&, const SavedFrom&) = default;
 };
 
-/// A state in a file of its own, as `tenure snapshot save` writes it and `tenured seed` reads it.
+/// Writer of a state as a file: `tenure snapshot save` writes it, `tenured seed` reads it.
 /// Layout: "TENURESV", version (4), size of a block (4), SavedFrom (5 × 8), size of the state (8),
 /// CRC-32C of all this (4); then the state (core/snapshot.hpp) in blocks, the last one shorter,
-/// each with its CRC-32C behind it. Numbers are little-endian.
+/// each followed by its CRC-32C. Numbers are little-endian. Not thread safe.
 class SavedStateWriter {
  public:
-  /// Takes the next bytes of the file.
+  /// Callback for the next bytes of the file.
   using Sink = std::function<void(std::string_view)>;
 
   SavedStateWriter(const SavedFrom& from, std::uint64_t state_bytes, Sink sink);
 
-  /// The next bytes of the state.
+  /// Appends the next bytes of the state.
   void add(std::string_view bytes);
-  /// True if the whole state was given, and is written then.
+  /// Writes the last block. Returns false if bytes of the state are missing.
   [[nodiscard]] bool finish();
 
  private:
@@ -52,10 +52,10 @@ class SavedStateWriter {
 
 struct SavedState {
   SavedFrom from{};
-  std::string state{};  ///< For decode().
+  std::string state{};  ///< Encoded state, for decode().
 };
 
-/// `invalid_argument` says which bytes of the file are damaged.
+/// Reads a saved state. The detail of `invalid_argument` locates the damaged bytes.
 [[nodiscard]] Result<SavedState> read_saved_state(std::string_view file);
 
 }  // namespace tenure::core

@@ -15,9 +15,10 @@
 
 namespace tenure::core {
 
-/// A string that does not change and that its copies share: a lock, its holder and the events about
-/// it have one name in memory. Eight bytes when it is empty, one piece of memory of its size when
-/// not. Copies may live in different threads.
+/// Immutable reference-counted string: a lock, its holders and their events share one copy of the
+/// name. Eight bytes, and one allocation if it is not empty. Copying is O(1).
+///
+/// Thread safety: different threads may use different copies; one copy is for one thread at a time.
 class SharedString {
  public:
   SharedString() noexcept = default;
@@ -85,7 +86,7 @@ class SharedString {
   }
 
  private:
-  /// What the bytes begin with.
+  /// Header of the allocation.
   struct Head {
     RefCount references;
     std::uint32_t size = 0;
@@ -93,7 +94,7 @@ class SharedString {
 
   [[nodiscard]] Head* head() const noexcept { return reinterpret_cast<Head*>(bytes_); }
 
-  std::byte* bytes_ = nullptr;  ///< A head, then the text. Deleted by the last owner.
+  std::byte* bytes_ = nullptr;  ///< Head, then the text; the last owner deletes it. Null: empty.
 };
 
 }  // namespace tenure::core

@@ -11,33 +11,33 @@
 
 namespace tenure::core {
 
-/// Format of the bytes that encode() writes for a state of this version. Formats 1, which had no
-/// ended leases, and 2 are those of version 1.
+/// Snapshot format of a state of this version. Version 1 reads format 1 (without ended leases) and
+/// writes format 2.
 [[nodiscard]] constexpr std::uint32_t snapshot_format(ClusterVersion version) noexcept {
   return static_cast<std::uint32_t>(version.get()) + 1;
 }
 
-/// What a snapshot says about a state, at one moment. It costs nothing to take one, however large
-/// the state is, and it may go to another thread: what the state changes afterwards it does not
-/// share any more.
+/// Point-in-time image of a state for a snapshot: copy-on-write copies of its tables, taken in
+/// (nearly) O(1) on the state machine's thread. Another thread may encode it; later changes of the
+/// state do not affect it.
 struct Image {
   ClusterVersion version = oldest_version;
   Limits limits{};
   Revision revision{};
   ClusterTime now{};
-  LeaseId last_lease{};  ///< That the store chose itself.
+  LeaseId last_lease{};  ///< Last lease id that the store chose.
   Revision compacted{};
   LeaseTable::Leases leases{};
   LockTable::Holds holds{};
   LockTable::Waits waits{};
   LockTable::Locks locks{};
   Events events{};
-  std::deque<LeaseOrigin> ended{};  ///< Leases, the oldest first.
+  std::deque<LeaseOrigin> ended{};  ///< Origins of ended leases, oldest first.
   Restoration restoration{};
 };
 [[nodiscard]] Image image_of(const State& state);
 
-/// The whole state as bytes. Canonical: equal states give equal bytes, so replicas compare their
+/// Encodes the whole state. Canonical: equal states give equal bytes, so replicas can compare
 /// checksums. Layout: the eight bytes "TENURESN", format (4, little-endian), length of the body
 /// (8), the body, CRC-32C of everything before it (4).
 [[nodiscard]] std::string encode(const Image& image);
@@ -45,9 +45,9 @@ struct Image {
   return encode(image_of(state));
 }
 
-/// The state that was encoded, with every index rebuilt and every invariant checked. Bytes that
-/// were cut or changed are `invalid_argument`, and the detail says what is wrong and where.
-/// `unsupported`: a program of a newer version wrote them.
+/// Decodes a state, rebuilds its indexes and checks its invariants, so that damage cannot enter the
+/// state machine. Damaged bytes are `invalid_argument` with the cause and the offset.
+/// `unsupported`: a newer program wrote the snapshot.
 [[nodiscard]] Result<State> decode(std::string_view bytes);
 
 }  // namespace tenure::core

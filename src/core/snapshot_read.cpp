@@ -13,7 +13,7 @@
 namespace tenure::core {
 namespace {
 
-/// The format before ended leases were remembered.
+/// Oldest format: without ended leases.
 constexpr std::uint32_t without_ended = 1;
 
 constexpr ClusterVersion version_of(std::uint32_t format) {
@@ -22,8 +22,7 @@ constexpr ClusterVersion version_of(std::uint32_t format) {
 
 constexpr std::uint64_t code_max = static_cast<std::uint64_t>(Errc::resource_exhausted);
 
-/// Reads a body. Numbers are checked as they come; what they mean together, by
-/// invariants::check().
+/// Decoder of a snapshot body. Checks each value for itself; invariants::check() checks the state.
 class Decoder : private ValueReader {
  public:
   Decoder(std::string_view body, std::uint32_t format)
@@ -67,7 +66,7 @@ class Decoder : private ValueReader {
   }
 
  private:
-  /// Records come in strictly ascending order; this makes the bytes canonical.
+  /// Checks that records are in strictly ascending order, which makes the encoding canonical.
   template <class Id>
   bool follows(std::optional<Id>& last, const Id& next) {
     if (ok() && last && !(*last < next)) {
@@ -131,7 +130,7 @@ class Decoder : private ValueReader {
 
   static_assert(std::variant_size_v<Answer> == 6, "a new answer is read here, too");
 
-  /// In the order in which they became what they are, which is the quick one.
+  /// Records entries by revision: History inserts ascending revisions in O(1).
   static void note_all(std::vector<std::pair<RequestId, History::Entry>> entries,
                        History& history) {
     std::ranges::sort(entries, {},
@@ -214,7 +213,8 @@ class Decoder : private ValueReader {
     });
   }
 
-  /// The locks are those of the holds and waits, so they come one by one with what is read.
+  /// Reads the counters of the locks. Holds and waits were read before, so the records exist, and
+  /// both sequences are in the same order.
   void get_counters(State& state) {
     std::vector<std::pair<Resource, Lock::Counters>> unusual;
     const auto& locks = state.locks.locks();

@@ -188,7 +188,7 @@ std::string encode(const Image& image) {
   ByteWriter head;
   head.raw(snapshot_magic);
   head.fixed32(snapshot_format(image.version));
-  // The length is known when the body is written; there may be too much of it to write it twice.
+  // Patches the length after the body is written: the body may be too large to encode it twice.
   head.fixed64(0);
   Encoder encoder(std::move(head).take());
   encoder.put(image);

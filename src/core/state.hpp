@@ -11,12 +11,12 @@
 
 namespace tenure::core {
 
-/// What a state that was restored from a backup has to wait for. The backup may lack grants and
-/// releases that clients know of (core/restore.hpp).
+/// Grace period after a restore from a backup, which may lack grants and releases that clients rely
+/// on (core/restore.hpp).
 struct Restoration {
-  ClusterTime until{};  ///< Nothing is granted before. 0: the state was not restored.
+  ClusterTime until{};  ///< End of the grace period: nothing is granted before. 0: not restored.
   /// Restored leases whose clients have not sent ConfirmHolds. They are not renewed, and end at
-  /// `until` at the latest. INVARIANT: they live.
+  /// `until` at the latest. INVARIANT: they are live.
   std::set<LeaseId> unconfirmed{};
 
   [[nodiscard]] bool is_active() const noexcept { return until != ClusterTime{}; }
@@ -24,14 +24,14 @@ struct Restoration {
   friend bool operator==(const Restoration&, const Restoration&) = default;
 };
 
-/// Everything the store knows. A value: two that took the same commands are the same.
+/// Replicated state of the lock service. A value: the same commands give equal states.
 struct State {
   ClusterVersion version = oldest_version;
   Limits limits;
-  /// INVARIANT: never decreases, also across snapshots: a token that came twice would let a dead
-  /// holder write.
+  /// INVARIANT: never decreases, also across snapshots: a token that was
+  /// assigned twice would let an expired holder write.
   Revision revision{};
-  ClusterTime now{};  ///< Of the last stamp. Never decreases either.
+  ClusterTime now{};  ///< Cluster time of the last stamp. INVARIANT: never decreases.
   LeaseTable leases;
   LockTable locks;
   EventRing events;

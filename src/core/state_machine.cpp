@@ -32,8 +32,8 @@ std::size_t records(const State& state) {
   throw std::logic_error(text);
 }
 
-/// Ends the program if there is a complaint. The handler of terminate() prints the exception that
-/// is being handled; core itself has no I/O.
+/// Aborts the program if an invariant is violated. std::terminate() prints the text of the active
+/// exception; core itself has no I/O.
 void expect_nothing(const std::vector<std::string>& broken) noexcept {
   if (broken.empty()) {
     return;

@@ -17,29 +17,31 @@ namespace tenure::core {
 
 struct Batch;
 
-/// The lock service as a function: (state, command, stamp) -> (state', what it did). The same
-/// commands with the same stamps give the same state, byte for byte, everywhere. Not thread safe.
+/// Replicated state machine of the lock service: (state, command, stamp) -> (state', Applied).
 ///
-/// What takes a revision: leases that expire (one revision for all of them), the command itself,
-/// and after these every grant to somebody who waited. A command that grants to its caller grants
-/// with its own revision. The token of a grant is its revision.
+/// Deterministic: the same commands with the same stamps give the same state, byte for byte, on
+/// every member. No clock, thread, randomness, I/O, floating point or unordered container is used.
+/// The cost of a step is bounded (core/visits.hpp). Not thread safe.
 ///
-/// Built with TENURE_CHECK_INVARIANTS, it looks at all of a small state after every command, and at
-/// a large one as often as costs about the same per command; if anything is broken, the program
-/// ends with a sentence about it.
+/// Revisions are taken, in this order, by: the leases that expire (one revision for all of them),
+/// the command itself, and each grant of a wait. A command that is granted at once uses its own
+/// revision. The token of a grant is its revision.
+///
+/// With TENURE_CHECK_INVARIANTS, it checks all invariants of a small state after every command, and
+/// of a large one at intervals such that the cost per command stays the same. A violation aborts
+/// the program with a description.
 class StateMachine {
  public:
-  /// A replicated machine begins with the oldest version and is raised by SetClusterVersion, so
-  /// that all members begin with the same state.
+  /// A replicated machine begins with the oldest version, so that all members begin with the same
+  /// state; SetClusterVersion raises it.
   explicit StateMachine(Limits limits = {}, ClusterVersion version = oldest_version) {
     state_.limits = limits;
     state_.version = version;
   }
   explicit StateMachine(State state) : state_(std::move(state)) {}
 
-  /// First lets the leases expire whose deadline the stamp passes: their waits go first, then their
-  /// holds, then those who waited for them enter, each in name order. Then applies the command, as
-  /// a batch of its own.
+  /// Applies one command as a batch of its own. First expires the leases whose deadline the stamp
+  /// has reached: ends their waits, ends their holds, and grants waiters, each in name order.
   Applied apply(const Command& command, const Stamp& stamp);
   /// Applies the commands of a log entry one after the other, and calls done(i, applied) after
   /// each. The searches for deadlocks share deadlock_visits_per_batch_max visits, so all members
@@ -47,7 +49,7 @@ class StateMachine {
   void apply(const Batch& batch, const std::function<void(std::size_t, const Applied&)>& done);
 
   [[nodiscard]] const State& state() const noexcept { return state_; }
-  /// When there is something to expire; the leader sends a Tick then.
+  /// Time of the next expiry. The leader proposes a Tick then, if no other command comes first.
   [[nodiscard]] std::optional<ClusterTime> next_deadline() const {
     auto next = state_.leases.next_deadline();
     if (state_.restoration.is_active()) {

@@ -10,11 +10,11 @@
 namespace tenure::core {
 namespace {
 
-// Far enough from the ends of 64 bits that sums with a ttl or a count do not get there.
+// Bounds of a stamp: sums with a ttl or a count cannot overflow 64 bits.
 constexpr Revision last_revision{1ULL << 62};
 constexpr ClusterTime last_time{1LL << 61};
 
-/// Each victim takes a search of its own.
+/// Maximum number of deadlocks that one step resolves, because each victim costs a search.
 constexpr std::size_t deadlocks_per_step_max = 16;
 
 std::uint64_t search_visits_max(ClusterVersion version, std::uint64_t visits_left) {
@@ -33,7 +33,7 @@ void Step::begin(const Stamp& stamp) {
   state_.now = std::clamp(stamp.time, state_.now, std::max(state_.now, last_time));
   const auto floor = std::min(stamp.revision, last_revision);
   if (floor > state_.revision) {
-    // What expires now takes its revisions from there on, too: it may lead to grants.
+    // Expiries take their revisions beyond it too, because they may lead to grants.
     state_.revision = Revision{floor.get() - 1};
   }
   const bool was_restoring = is_restoring();
@@ -71,7 +71,7 @@ void Step::touch(std::span<const Item> items) {
   for (const auto& item : items) {
     const auto* lock = state_.locks.find(item.resource_view());
     if (lock == nullptr || lock->queue().empty()) {
-      continue;  // Nobody to let in, and a wait begins only when all is settled.
+      continue;  // no waiter to grant, and this step adds a wait only after process_touched()
     }
     auto& ranges = touched_[item.resource()];
     if (const auto* keys = std::get_if<Keys>(&item.claim)) {
@@ -82,7 +82,8 @@ void Step::touch(std::span<const Item> items) {
 
 void Step::process_touched() {
   if (is_restoring()) {
-    touched_.clear();  // end_restoration() looks at all waits.
+    touched_
+        .clear();  // nothing is granted now; end_restoration() touches the resources of all waits
   }
   while (!touched_.empty() || suspect_) {
     if (!touched_.empty()) {
@@ -103,7 +104,7 @@ void Step::process_touched() {
 void Step::grant_waiting(Revision ticket) {
   const auto wait = *state_.locks.find(ticket);
   take_revision();
-  // The hold comes before the wait goes: between them the lock would be free and lose its record.
+  // Adds the hold before it removes the wait: a free lock in between would lose its record.
   const auto granted = grant(*state_.leases.edit(wait.lease), wait);
   remove_wait(ticket);
   applied_.notices.push_back({.lease = wait.lease, .request = wait.request, .end = granted});
@@ -134,7 +135,7 @@ void Step::end_deadlocks(LeaseId lease) {
   const bool are_too_many = is_at_least(version_2) && deadlocks_ >= deadlocks_per_step_max;
   const auto cycle = are_too_many ? std::nullopt : search_cycle(lease);
   if (!cycle) {
-    // All its cycles end with its own waits.
+    // All these cycles lead through waits of this lease, so ending its waits breaks them.
     const auto tickets = state_.locks.owned(lease).waits;
     for (const auto ticket : tickets) {
       end_wait(ticket,
@@ -147,7 +148,7 @@ void Step::end_deadlocks(LeaseId lease) {
   if (cycle->empty()) {
     return;
   }
-  // The youngest wait gives way, and is told the cycle from itself on.
+  // The victim is the youngest wait. Its error lists the cycle from its own edge on.
   auto edges = *cycle;
   std::ranges::rotate(edges, std::ranges::max_element(edges, {}, &Edge::ticket));
   const auto victim = edges.front().ticket;
@@ -192,8 +193,7 @@ void Step::forget_answers(Lease& lease) {
     lease.history.forget({.finished_max = finished_max});
     return;
   }
-  // More than one for each that is added, so that they become fewer, and few, so that a step is
-  // short.
+  // More than one per added answer, so that a backlog shrinks; few, so that the step stays short.
   constexpr std::size_t at_once = 4;
   applied_.answers_dropped += lease.history.forget(
       {.finished_max =
@@ -226,7 +226,7 @@ Outcome Step::operator()(const Tick&) {
 }
 
 Outcome Step::operator()(const Compact& command) {
-  // Not beyond the present: what comes later has not happened yet.
+  // At most up to the last revision: later events do not exist yet and must be kept.
   state_.events.compact(std::min(command.revision, Revision{state_.revision.get() - 1}));
   return Done{};
 }

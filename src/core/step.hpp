@@ -18,14 +18,16 @@
 
 namespace tenure::core {
 
-/// One command being applied. Only StateMachine makes them.
+/// Execution of one command: a visitor over Command, used for one command and then dropped. Only
+/// StateMachine creates it. The members are grouped by the file that implements them. Not thread
+/// safe.
 class Step {
  public:
-  /// `visits_left` is what the searches of the batch may still visit; those of this command are
-  /// subtracted. Without a limit in version 1.
+  /// `visits_left`: remaining visits of the deadlock searches of the batch, from which those of
+  /// this command are subtracted. Ignored in version 1.
   Step(State& state, std::uint64_t& visits_left);
 
-  /// Moves time on, lets leases expire, takes the revision of the command.
+  /// Advances time, expires leases, takes the revision of the command.
   void begin(const Stamp& stamp);
   Applied finish(Outcome outcome);
 
@@ -49,16 +51,16 @@ class Step {
   Outcome acquire_new(Lease& lease, const Wait& wanted, const Acquire& command);
   Outcome acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Acquire& command);
   Outcome wait_for(Lease& lease, const Wait& wanted);
-  /// What a request was for: an id is not used for two kinds.
+  /// Kind of a request. An id cannot be reused for another kind.
   enum class Kind : std::uint8_t { acquire, release, downgrade, set_ttl };
   [[nodiscard]] std::optional<Outcome> find_answer(const Lease& lease, RequestId request,
                                                    Kind kind) const;
   [[nodiscard]] Queued queued(const Wait& wait) const;
   [[nodiscard]] bool is_self_blocking(const Wait& wanted);
-  /// Turns what was wanted into a hold, with the present revision as token.
+  /// Creates the hold, with the present revision as token.
   Granted grant(Lease& lease, const Wait& wanted);
 
-  // Letting go: step_release.cpp
+  // Releasing: step_release.cpp
   Outcome release(Lease& lease, const Release& command);
   Outcome release_token(Lease& lease, FencingToken token);
   Outcome release_item(Lease& lease, const Target& target);
@@ -75,47 +77,48 @@ class Step {
   [[nodiscard]] bool is_unconfirmed(LeaseId lease) const {
     return state_.restoration.unconfirmed.contains(lease);
   }
-  /// If its time is over: returns the leases that no client confirmed.
+  /// Ends the grace period if its time has come. Returns the leases that no client confirmed.
   [[nodiscard]] std::vector<LeaseId> end_restoration();
-  /// False: the client has a hold that the state does not have.
+  /// Returns false if the client has a hold that the state lacks.
   [[nodiscard]] bool confirm(const ConfirmHolds& command);
 
   // Leases: step_leases.cpp
-  /// Its client was heard of.
+  /// Records that the client has sent a command under this lease.
   void refresh(Lease& lease);
 
-  // Holding less: step_downgrade.cpp
+  // Downgrading: step_downgrade.cpp
   [[nodiscard]] std::optional<Refused> refusal_of(const Downgrade& command) const;
 
-  // Letting in: step.cpp
+  // Granting waiters: step.cpp
+  /// Marks the resources of these items: waits at them may have become admissible.
   void touch(std::span<const Item> items);
-  /// Lets in whoever can go at the touched places, and ends the deadlocks this leads to.
+  /// Grants the admissible waits at the touched resources, and resolves deadlocks that this closes.
   void process_touched();
   void grant_waiting(Revision ticket);
-  /// Adds the wait to the table, removes it from there: the waits of its client are counted.
+  /// Adds a wait to the lock table, or removes it, and counts the waits of its client.
   void add_wait(const Wait& wait);
   Wait remove_wait(Revision ticket);
-  /// Nothing if the search costs too much.
+  /// Returns nothing if the search exceeds its visits.
   [[nodiscard]] std::optional<std::vector<Edge>> search_cycle(LeaseId lease);
   void end_deadlocks(LeaseId lease);
 
   void take_revision();
   [[nodiscard]] bool is_at_least(ClusterVersion version) const { return state_.version >= version; }
-  /// The present time, if the state is of this version or newer; else 0, as in older snapshots.
+  /// Present time, if the state is of this version or newer; else 0, as in older snapshots.
   [[nodiscard]] ClusterTime time_at(ClusterVersion version) const {
     return is_at_least(version) ? state_.now : ClusterTime{};
   }
   void remember(Lease& lease, RequestId request, History::Entry entry);
   void refuse(Lease& lease, RequestId request, const Refused& refused);
-  /// Forgets a few answers of finished requests that are outdated or too many.
+  /// Forgets a few finished answers that are outdated or beyond the limit.
   void forget_answers(Lease& lease);
   [[nodiscard]] bool has_room_for_answers(const Lease& lease) const;
   void forget_ended();
-  /// Present time less Limits::answer_retention, 0 in version 1.
+  /// Time at or before which answers are outdated; 0 in version 1.
   [[nodiscard]] ClusterTime outdated() const;
-  /// Its bytes are counted again when the step ends.
+  /// Recounts the bytes of this lease at the end of the step.
   void account(LeaseId lease) { changed_.push_back(lease); }
-  /// Empty if the lease has none or is gone.
+  /// User of a lease; empty if it has none or has ended.
   [[nodiscard]] SharedString user_of(LeaseId lease) const {
     const auto* known = state_.leases.find(lease);
     return known == nullptr ? SharedString() : known->user;
@@ -125,27 +128,28 @@ class Step {
 
   State& state_;
   Applied applied_;
-  /// Where somebody may be able to go now; of a space, the ranges.
+  /// Resources at which waits may have become admissible; for a space, the freed ranges. Ordered by
+  /// name, so that grants are deterministic.
   std::map<Resource, std::vector<BytesRange>> touched_;
-  /// Operator and reason of the forced release that this step carries out, for its events.
+  /// Operator and reason of a forced release, for its events.
   struct ForcedBy {
     SharedString operator_name{};
     SharedString reason{};
   };
   ForcedBy forced_by_;
-  std::vector<LeaseId> changed_;  ///< See account().
-  /// Lease that was granted an upgrade past a queue while it waits elsewhere: waits of that queue
-  /// may wait for it now. No other grant closes a cycle. A wait that is granted is compatible with
-  /// all waits ahead of it, and those behind it that it conflicts with waited for it before.
+  std::vector<LeaseId> changed_;  ///< Leases to recount; see account().
+  /// Lease that was granted an upgrade ahead of a queue while it waits elsewhere: waits of that
+  /// queue may wait for it now, which may close a cycle. No other grant does: a granted wait is
+  /// compatible with all waits ahead of it, and conflicting waits behind it waited for it before.
   std::optional<LeaseId> suspect_;
-  std::size_t deadlocks_ = 0;  ///< Ended by this step.
+  std::size_t deadlocks_ = 0;  ///< Number of deadlocks that this step has resolved.
   Visits visits_;
-  std::uint64_t search_visits_ = 0;  ///< Part of visits_, of all searches for deadlocks.
+  std::uint64_t search_visits_ = 0;  ///< Part of visits_ that deadlock searches made.
   std::uint64_t search_visits_max_;
   std::uint64_t& visits_left_;
 };
 
-/// One event at the present revision, about an item of a hold or a wait.
+/// Appends an event at the present revision about an item of a hold or a wait.
 template <class Record>
 void Step::emit(EventType type, const Item& item, const Record& record, FencingToken token) {
   applied_.events.push_back({.revision = state_.revision,

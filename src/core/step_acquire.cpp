@@ -11,14 +11,15 @@
 namespace tenure::core {
 namespace {
 
-/// What a lease that wants these items has already at the same places.
+/// Claims that the requesting lease has already at the resources of its request.
 class OwnClaims {
  public:
   OwnClaims(std::span<const Item> wanted, Visits& visits)
       : wanted_(wanted), permits_(wanted.size()), visits_(visits) {}
 
   enum class Blocks : std::uint8_t { no, yes };
-  /// A hold, or a wait that is ahead if it `blocks`; permits count in any case.
+  /// Adds a hold or wait of the lease. `blocks`: it is held by, or ahead of, the request; permits
+  /// count in any case.
   void add(std::span<const Item> items, Blocks blocks) {
     visits_.add(items.size());
     for (const auto& item : items) {
@@ -33,8 +34,9 @@ class OwnClaims {
     }
   }
 
-  /// A conflict, or more permits than there are if the lease keeps what it has.
-  [[nodiscard]] bool are_in_the_way() const {
+  /// Whether the lease blocks itself: by a conflict, or by more permits than the capacity while it
+  /// keeps those it has.
+  [[nodiscard]] bool is_self_blocking() const {
     if (has_conflict_) {
       return true;
     }
@@ -49,7 +51,7 @@ class OwnClaims {
 
  private:
   std::span<const Item> wanted_;
-  std::vector<std::uint64_t> permits_;  ///< For each item.
+  std::vector<std::uint64_t> permits_;  ///< Permits of the lease, by item of the request.
   Visits& visits_;
   bool has_conflict_ = false;
 };
@@ -63,7 +65,7 @@ Outcome Step::operator()(const Acquire& command) {
   }
   lease->last_seen = state_.now;
   if (auto known = find_answer(*lease, command.request, Kind::acquire)) {
-    // Already applied: answer as before, change nothing.
+    // Retry of an applied request: repeat the answer, change nothing.
     return *std::move(known);
   }
   if (auto error = check(command, state_.limits)) {
@@ -174,7 +176,8 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
     refuse(lease, command.request, refused);
     return refused;
   }
-  // What an unconfirmed lease holds may have been released since the backup.
+  // Holds of an unconfirmed lease may have been released since the backup, so they prove no
+  // self-deadlock.
   if (command.self_conflict != SelfConflict::wait && !is_unconfirmed(lease.id) &&
       is_self_blocking(wanted)) {
     for (const auto& item : wanted.items) {
@@ -209,7 +212,7 @@ bool Step::is_self_blocking(const Wait& wanted) {
     own.add(other.items,
             other.turn() < wanted.turn() ? OwnClaims::Blocks::yes : OwnClaims::Blocks::no);
   }
-  return own.are_in_the_way();
+  return own.is_self_blocking();
 }
 
 Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
@@ -223,7 +226,7 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
          .detail = "too many holds and waits to search for a deadlock; try again later"}};
   }
   if (!cycle->empty()) {
-    // There was no cycle before this wait, so without it there is none again.
+    // There was no cycle before this wait, so removing it leaves none.
     Refused refused{{.code = Errc::deadlock}, describe(state_.locks, *cycle)};
     remove_wait(ticket);
     for (const auto& item : wanted.items) {

@@ -20,7 +20,7 @@ Outcome Step::operator()(const Downgrade& command) {
   }
   lease->last_seen = state_.now;
   if (auto known = find_answer(*lease, command.request, Kind::downgrade)) {
-    // Already applied: answer as before, change nothing.
+    // Retry of an applied request: repeat the answer, change nothing.
     return *std::move(known);
   }
   if (auto refused = refusal_of(command)) {

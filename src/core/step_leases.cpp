@@ -10,12 +10,13 @@
 namespace tenure::core {
 namespace {
 
-/// One item of something that ends. Ends are told in the order of place, then token or ticket.
+/// Item of a record that ends. Events are in the order of resource, then token or ticket, so that
+/// they do not depend on the order of leases.
 template <class Record>
 struct Ending {
   const Item* item;
   const Record* record;
-  std::size_t order;  ///< Of the records, which come by token or ticket.
+  std::size_t order;  ///< Index of the record; records are sorted by token or ticket.
 };
 
 template <class Record>
@@ -95,7 +96,7 @@ Outcome Step::operator()(const RenewLeases& command) {
 void Step::refresh(Lease& lease) {
   lease.last_seen = state_.now;
   if (is_at_least(version_2) && lease.history.finished() > 0) {
-    // A lease that is not used forgets, too.
+    // A lease that sends renewals only also forgets outdated answers.
     forget_answers(lease);
     account(lease.id);
   }
@@ -111,7 +112,7 @@ Outcome Step::operator()(const SetTtl& command) {
   }
   lease->last_seen = state_.now;
   if (auto known = find_answer(*lease, command.request, Kind::set_ttl)) {
-    // Already applied: answer as before, change nothing.
+    // Retry of an applied request: repeat the answer, change nothing.
     return *std::move(known);
   }
   if (auto error = check(command, state_.limits)) {
@@ -135,7 +136,7 @@ Outcome Step::operator()(const RevokeLease& command) {
 }
 
 void Step::end_leases(std::span<const LeaseId> leases, EventType why) {
-  // All waits first: one that is about to end must not be let in by a hold that ends.
+  // All waits first: a wait that ends in this step must not be granted by a hold that ends in it.
   end_waits_of(leases, why);
   end_holds_of(leases, why);
   for (const auto id : leases) {

@@ -23,7 +23,7 @@ Outcome Step::operator()(const Release& command) {
   }
   lease->last_seen = state_.now;
   if (auto known = find_answer(*lease, command.request, Kind::release)) {
-    // Already applied: answer as before, change nothing.
+    // Retry of an applied request: repeat the answer, change nothing.
     return *std::move(known);
   }
   return release(*lease, command);
@@ -88,7 +88,7 @@ Outcome Step::release_item(Lease& lease, const Target& target) {
 void Step::remove_item(FencingToken token, std::size_t index, EventType why) {
   const auto& before = *state_.locks.find(token);
   const bool is_last = before.items.size() == 1;
-  // Without its items: a hold of many that is taken item by item would be copied in full each time.
+  // Copied without its items: a hold of n items that is released item by item would cost O(n^2).
   const Hold hold{.token = token,
                   .create_revision = before.create_revision,
                   .lease = before.lease,
@@ -116,12 +116,12 @@ Outcome Step::operator()(const Abandon& command) {
   }
   lease->last_seen = state_.now;
   if (command.request == RequestId{}) {
-    return Refused{{.code = Errc::invalid_argument, .detail = "which request?"}};
+    return Refused{{.code = Errc::invalid_argument, .detail = "request id is missing"}};
   }
   Refused cancelled{{.code = Errc::cancelled}};
   const auto entry = lease->history.find(command.request);
   if (!entry) {
-    // Not arrived yet, or long over. If it is still to come, it comes too late.
+    // Not arrived yet, or forgotten. The refusal is remembered, so a late Acquire is not queued.
     refuse(*lease, command.request, cancelled);
     return cancelled;
   }
@@ -146,7 +146,7 @@ Outcome Step::operator()(const ForceRelease& command) {
     forced_by_ = {.operator_name = command.operator_name, .reason = command.reason};
   }
   const auto* lock = state_.locks.find(command.resource);
-  // A copy: the lock may go with the last of them.
+  // A copy, because the record is dropped with the last holder.
   const auto tokens = lock == nullptr ? std::vector<FencingToken>{}
                                       : std::vector(lock->holds().begin(), lock->holds().end());
   Forced forced;
@@ -171,7 +171,7 @@ Outcome Step::operator()(const ForceRelease& command) {
     }
   }
   if (forced.holds == 0) {
-    return Refused{{.code = Errc::not_held, .detail = "nobody holds it, or not with this token"}};
+    return Refused{{.code = Errc::not_held, .detail = "not held, or not with this token"}};
   }
   return forced;
 }

@@ -10,8 +10,8 @@
 
 namespace tenure::core {
 
-/// Segment tree over a row of numbers, each with a threshold. Finds the positions at which the sum
-/// of all numbers up to there is not above the threshold. Each call takes logarithmic time.
+/// Segment tree over a sequence of numbers with thresholds. Finds the positions whose prefix sum
+/// does not exceed the threshold. O(n) to build, O(log n) per call. Not thread safe.
 class ThresholdTree {
  public:
   struct Position {
@@ -29,7 +29,7 @@ class ThresholdTree {
     }
   }
 
-  /// Makes the number at this position, which may be the one behind the last, smaller.
+  /// Subtracts from the number at this position, which may be one past the last.
   void subtract(std::size_t position, std::int64_t amount) {
     if (position >= width_) {
       return;
@@ -40,7 +40,7 @@ class ThresholdTree {
     join_above(width_ + position);
   }
 
-  /// The first position whose sum is not above its threshold. Each position is taken once.
+  /// Returns the first position whose prefix sum does not exceed its threshold, each position once.
   std::optional<std::size_t> take() {
     if (nodes_[1].least > 0) {
       return std::nullopt;
@@ -59,12 +59,12 @@ class ThresholdTree {
   }
 
  private:
-  /// Above every sum, and far from the end of 64 bits.
+  /// Larger than every sum, and small enough that adding a sum does not overflow.
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() / 4;
 
   struct Node {
     std::int64_t sum = 0;
-    std::int64_t least = never;  ///< Of the sums in the node, each less its threshold.
+    std::int64_t least = never;  ///< Least of (prefix sum within the node - threshold).
   };
 
   void join(std::size_t node) {
@@ -80,7 +80,7 @@ class ThresholdTree {
     }
   }
 
-  std::size_t width_;  ///< Leaves, a power of two.
+  std::size_t width_;  ///< Number of leaves, a power of two.
   std::vector<Node> nodes_;
 };
 

@@ -8,10 +8,10 @@
 
 namespace tenure::core {
 
-/// Upgrades stand before everybody else: all others wait for the one who upgrades anyway.
+/// Class of a wait. Upgrades precede all others, which wait for the hold that is upgraded anyway.
 enum class Rank : std::uint8_t { upgrade, arrival };
 
-/// A place in a queue.
+/// Position of a wait in every queue: rank first, then ticket (order of arrival).
 struct Turn {
   Rank rank = Rank::arrival;
   Revision ticket{};
@@ -19,8 +19,8 @@ struct Turn {
   friend auto operator<=>(const Turn&, const Turn&) = default;
 };
 
-/// Those who wait at one place, in order: joining at the end, leaving from either end and asking
-/// for a position cost next to nothing.
+/// Wait queue of one resource. Appending and removal at either end are amortised O(1), the position
+/// of a wait O(log n).
 using TurnQueue = SortedQueue<Turn>;
 
 }  // namespace tenure::core

@@ -12,7 +12,7 @@ std::size_t bytes_of(std::span<const Item> items) noexcept {
     const bool is_whole = std::holds_alternative<Whole>(item.claim);
     bytes += item.name.size() + (is_whole ? bytes_per_name : bytes_per_part);
     if (const auto* keys = std::get_if<Keys>(&item.claim)) {
-      // Once in the item and once in the index of ranges.
+      // Stored twice: in the item and in the index of ranges.
       bytes +=
           2 * (keys->range.start().size() + (keys->range.end() ? keys->range.end()->size() : 0));
     }

@@ -21,8 +21,8 @@ std::string at_most(std::string_view what, std::size_t limit) {
   return std::string(what) + ": at most " + std::to_string(limit);
 }
 
-/// Names and owners are bytes of any alphabet, but they are shown to people, on terminals and in
-/// logs: no control characters.
+/// Rejects control characters in names and owners, because terminals and logs show them. Other
+/// bytes are allowed.
 std::optional<Error> check_printable(std::string_view what, std::string_view text) {
   const auto is_control = [](char byte) {
     return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F;
@@ -74,7 +74,7 @@ std::optional<Error> check_ttl(ClusterTime ttl, const Limits& limits) {
   return std::nullopt;
 }
 
-/// Two items of one request are never about the same thing.
+/// Whether two items of a request claim the same lock, or overlapping ranges.
 bool meet(const Item& left, const Item& right) {
   if (left.name != right.name || left.kind() != right.kind()) {
     return false;

@@ -12,25 +12,26 @@
 
 namespace tenure::core {
 
-/// What no state could make right: `invalid_argument`, or nothing.
+// Checks that do not depend on the state: `invalid_argument`, or nothing. A retry cannot succeed.
 [[nodiscard]] std::optional<Error> check(const Acquire& command, const Limits& limits);
 [[nodiscard]] std::optional<Error> check(const GrantLease& command, const Limits& limits);
 [[nodiscard]] std::optional<Error> check(const RenewLeases& command, const Limits& limits);
 [[nodiscard]] std::optional<Error> check(const SetTtl& command, const Limits& limits);
 [[nodiscard]] std::optional<Error> check(const ForceRelease& command, const Limits& limits);
 
-/// Items in the order of comes_before(). REQUIRES: check() had no complaint.
+/// Sorts items by comes_before(). REQUIRES: check() has accepted them.
 [[nodiscard]] Items in_order(std::span<const Item> items);
 
-/// A semaphore is asked for as a semaphore of the same capacity, a lock as a lock.
+/// Checks that each claim is of the kind of its resource: a semaphore of the same capacity, or a
+/// lock.
 [[nodiscard]] std::optional<Error> check_kinds(std::span<const Item> items, const LockTable& table);
 
-/// Room for the items under the lease; with `wait`, also for one more in every queue and among the
-/// waits of the lease and its client. REQUIRES: the lease lives.
+/// Checks the counts and quotas of the lease for these items; for a wait also those of the queues
+/// and the waits of the client. REQUIRES: the lease is live.
 enum class LimitsFor : std::uint8_t { hold, wait };
 [[nodiscard]] std::optional<Error> check_limits(const Wait& wanted, LimitsFor room,
                                                 const State& state);
-/// Room for one more lease of this client.
+/// Checks the counts and quotas of the client for one more lease.
 [[nodiscard]] std::optional<Error> check_limits(const GrantLease& command, const State& state);
 
 }  // namespace tenure::core

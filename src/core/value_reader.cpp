@@ -6,7 +6,7 @@ namespace tenure::core {
 namespace {
 
 constexpr std::uint64_t u32_max = std::numeric_limits<std::uint32_t>::max();
-// Beyond what a stamp can set; the sum of two of them stays within 63 bits.
+// Larger than any time of a stamp; the sum of two fits into 63 bits.
 constexpr std::uint64_t time_max = (1ULL << 62) - 1;
 
 }  // namespace
@@ -80,7 +80,7 @@ Limits ValueReader::limits(ClusterVersion version) {
 
 void ValueReader::expect_end() {
   if (ok() && in_.left() > 0) {
-    set_error("there is something behind the end");
+    set_error("trailing bytes after the end");
   }
 }
 

@@ -14,8 +14,9 @@
 
 namespace tenure::core {
 
-/// Reads what ValueWriter wrote; as ByteReader, on which it stands, it goes on after the first
-/// complaint with zeros. Nothing it returns is larger than the bytes it came from would explain.
+/// Decoder of the types that snapshots and the log share, on a ByteReader and with its sticky
+/// error. Allocates no more than a constant times the input, so damaged lengths cannot exhaust
+/// memory. Not thread safe.
 class ValueReader {
  public:
   explicit ValueReader(std::string_view bytes) : in_(bytes) {}
@@ -26,11 +27,11 @@ class ValueReader {
   }
   std::uint64_t number() { return in_.number(); }
   std::string text() { return in_.text(); }
-  /// The same, where it stands.
+  /// The same without a copy.
   std::string_view text_view() { return in_.text_view(); }
-  /// Within what a store can have.
+  /// Reads a time that a store can have.
   ClusterTime time();
-  /// Any, as ValueWriter writes it.
+  /// Reads any time, also one that a command will be refused for.
   ClusterTime any_time() { return ClusterTime{static_cast<std::int64_t>(in_.number())}; }
   std::uint64_t up_to(std::uint64_t max, std::string_view what) {
     return in_.number_up_to(max, what);
@@ -44,17 +45,17 @@ class ValueReader {
 
   LockMode mode() { return one_of(last_lock_mode, "a mode"); }
   Resource resource();
-  /// The same, where it stands.
+  /// The same without a copy.
   ResourceView resource_view();
   BytesRange range();
   Item item();
   std::vector<Item> items();
   Limits limits(ClusterVersion version);
 
-  /// Calls read() as often as the next number says, while all is well.
+  /// Reads a count, then calls read() that number of times, until the first error.
   template <class Read>
   void repeat(const Read& read) {
-    // Each takes at least a byte.
+    // Each element takes at least one byte: the rest of the input bounds the count.
     const auto count = up_to(in_.left(), "a number of things");
     for (std::uint64_t i = 0; i < count && ok(); ++i) {
       read();

@@ -13,18 +13,19 @@
 
 namespace tenure::core {
 
-/// Writes what snapshots and the log have in common. ValueReader reads it.
+/// Encoder of the types that snapshots and the log share; the inverse of ValueReader. Canonical, as
+/// ByteWriter. Not thread safe.
 class ValueWriter {
  public:
   ValueWriter() = default;
-  /// Goes on behind these bytes.
+  /// Appends to these bytes.
   explicit ValueWriter(std::string begin) : out_(std::move(begin)) {}
 
   template <class Tag>
   void put(const Strong<std::uint64_t, Tag>& id) {
     out_.number(id.get());
   }
-  /// Any time, also one that no store would accept: it must arrive to be refused.
+  /// Writes any time, also an invalid one: its refusal must be replicated.
   void put(ClusterTime time) { out_.number(static_cast<std::uint64_t>(time.count())); }
   void put(LockMode mode);
   void put(const Resource& resource);

@@ -9,7 +9,7 @@
 namespace tenure::core {
 namespace {
 
-/// Events as version 1 has them.
+/// Removes the fields of events that version 1 lacks.
 EventRing without_users(const EventRing& events) {
   EventRing stripped;
   stripped.compact(events.compact_revision());
@@ -38,7 +38,7 @@ void convert(State& state, ClusterVersion version) {
   }
   state.version = version;
   state.limits = at_version(state.limits, version);
-  // Answers that were given before the upgrade are remembered as if they were given now.
+  // Version 1 has no times: answers from before the upgrade count as finished now.
   const auto answered = version < version_2 ? ClusterTime{} : state.now;
   state.leases.set_ended_times(answered);
   for (const auto id : ids_of(state.leases)) {

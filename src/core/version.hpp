@@ -8,10 +8,10 @@ namespace tenure::core {
 
 struct State;
 
-/// Version of the replicated commands, of the snapshot format and of what commands do. Part of the
-/// state: all members of a cluster use the same one, whatever program each of them runs. A new
-/// cluster begins with the oldest version. The leader proposes SetClusterVersion when all voters
-/// can read a newer one.
+/// Cluster version: version of the commands, of their behaviour and of the snapshot format. Part of
+/// the state, so all members behave alike during a rolling upgrade, whatever program each of them
+/// runs. A new cluster begins with the oldest version. The leader proposes SetClusterVersion when
+/// all voters support a newer one.
 using ClusterVersion = Strong<std::uint64_t, struct ClusterVersionTag>;
 
 /// First version. Snapshot formats 1 and 2, batch format 1.
@@ -22,14 +22,13 @@ inline constexpr ClusterVersion version_1{1};
 inline constexpr ClusterVersion version_2{2};
 
 inline constexpr ClusterVersion oldest_version = version_1;
-/// The newest version that this program reads and writes. Defined in a translation unit of its own,
-/// so that tests can link a program of the version before.
+/// Newest version that this program supports. Defined in its own translation unit, so that tests
+/// can link a program of the previous version.
 extern const ClusterVersion newest_version;
 
-/// Turns a state of one version into the state of another. Fields that the version does not have
-/// get their default values, so that a member that was restored from a snapshot has the same state
-/// as one that applied the log. Visits everything once.
-/// REQUIRES: oldest_version <= version <= newest_version.
+/// Converts a state to another version. Fields that the version lacks get their default values, so
+/// that a member restored from a snapshot has the same state as one that applied the log. Visits
+/// the whole state once. REQUIRES: oldest_version <= version <= newest_version.
 void convert(State& state, ClusterVersion version);
 
 }  // namespace tenure::core

@@ -4,9 +4,9 @@
 
 namespace tenure::core {
 
-/// Cost of one step: the number of holds, waits and leases, and of their items, that it looked at.
-/// It follows from the state and the command alone, so all members count the same. Each visit
-/// takes at most logarithmic time.
+/// Cost counter of one step: number of visited holds, waits, leases and items. Depends on the state
+/// and the command alone, so all members count the same; wall time would not. Each visit takes at
+/// most O(log n).
 class Visits {
  public:
   void add(std::uint64_t count = 1) noexcept { total_ += count; }

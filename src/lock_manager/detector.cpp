@@ -11,7 +11,7 @@ namespace tenure::detail {
 
 namespace {
 
-/// A victim by what is known of the members; the youngest decides between equals.
+/// Chooses a victim by a built-in policy; among equals, the youngest.
 TxnId choose_by(VictimPolicy policy, const std::vector<DeadlockMember>& members) {
   const auto rank = [policy](const DeadlockMember& member) -> std::uint64_t {
     switch (policy) {
@@ -62,8 +62,8 @@ void Detector::visit(TxnId txn, Mode mode, const auto& use) {
 }
 
 std::optional<TxnId> Detector::find_closing_member(TxnId start, Mode mode) {
-  // Breadth first, so that the cycle told to people is a shortest one. Who was seen is marked in
-  // the transactions themselves: that is why there is one search at a time.
+  // Breadth first, so that the reported cycle is a shortest one. Visited transactions are marked in
+  // their records, which is why only one search runs at a time.
   const std::uint64_t search = ++searches_;
   struct Step {
     TxnId txn;
@@ -137,7 +137,7 @@ bool Detector::resolve_frozen(CheckState& state, Resolution& resolution,
     return false;
   }
   if (const auto admitted = admit_one(cycle, wakes); admitted) {
-    // He may wait elsewhere, and those he went past now wait for him.
+    // The transaction may wait elsewhere, and the waiters that it overtook now wait for it.
     resolution.admitted = true;
     state.suspects.push_back(*admitted);
     return true;
@@ -161,8 +161,8 @@ bool Detector::resolve_frozen(CheckState& state, Resolution& resolution,
 
 std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members,
                                       const CheckState& state) const {
-  // The user's own policy is asked without any latch; meanwhile the cycle may change. After some
-  // tries the youngest gives way.
+  // The custom policy runs without a latch, so the cycle may change before it returns. After this
+  // number of calls, the youngest becomes the victim.
   constexpr int proposals_max = 8;
   if (!choose_) {
     return choose_by(state.policy.value_or(policy_), members);
@@ -239,7 +239,8 @@ std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {
 void Detector::condemn(const Deadlock& deadlock, Wakes& wakes) {
   Txn& victim = *txns_.find(deadlock.victim);
   victim.verdict = std::make_shared<const Deadlock>(deadlock);
-  // A blocked thread is told by its call. Who only asks now and then has yet to hear of it.
+  // A blocked thread gets the error from its call. A transaction that only polls by request()
+  // gets it from its next call.
   victim.notified = victim.requests.size() < victim.waits.size();
   const auto waits = victim.waits;
   for (Waiter* const waiter : waits) {

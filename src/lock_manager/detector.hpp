@@ -16,25 +16,32 @@
 
 namespace tenure::detail {
 
-/// Finds cycles of waits and ends them. A search follows only what can be reached from one
-/// transaction and latches one transaction at a time, so what it finds may be a cycle of edges
-/// that never were there together; therefore a cycle that was found is looked for again with all
-/// transactions stopped before anybody has to give way.
+/// Deadlock detector: finds cycles in the wait-for graph and resolves them.
+///
+/// A search visits only transactions that are reachable from one, and latches one at a time, so
+/// lock operations continue. Its edges may never have existed together; so a cycle that it finds is
+/// searched again with all transactions stopped, before one becomes a victim (no false positives).
+///
+/// A cycle that exists only by queue order is resolved without a victim, by a grant out of turn.
+///
+/// Thread safe. One search runs at a time, because searches mark the transactions.
 class Detector {
  public:
   Detector(Transactions& txns, const LockManagerOptions& options);
 
-  /// What a check did.
+  /// Effect of a check.
   struct Resolution {
-    std::optional<Deadlock> deadlock = std::nullopt;   ///< Through the start; its own if a victim.
-    std::optional<Deadlock> elsewhere = std::nullopt;  ///< Through somebody let in out of turn.
-    bool admitted = false;                             ///< Somebody was let in out of turn.
+    std::optional<Deadlock> deadlock =
+        std::nullopt;  ///< Deadlock through the start; if it is the victim, that one.
+    std::optional<Deadlock> elsewhere =
+        std::nullopt;       ///< Deadlock that a grant out of turn led to.
+    bool admitted = false;  ///< A waiter was granted out of turn.
   };
 
-  /// Ends every cycle through `start`. REQUIRES: nothing is latched.
+  /// Resolves every cycle through `start`. REQUIRES: the caller holds no latch.
   Resolution check(TxnId start, std::optional<VictimPolicy> policy);
 
-  /// Ends one cycle among all waits, if there is one.
+  /// Resolves one cycle among all waits. Returns nothing if there is none.
   std::optional<Deadlock> check_all();
 
   [[nodiscard]] std::vector<DeadlockReport> recent() const;
@@ -43,18 +50,18 @@ class Detector {
   enum class Mode : bool { running, frozen };
   using Cycle = std::vector<TxnId>;
 
-  /// One call of check(), as it goes on.
+  /// State of one call of check().
   struct CheckState {
     TxnId start;
     std::optional<VictimPolicy> policy;
-    std::deque<TxnId> suspects;  ///< Through whom there may be a cycle; the first one is next.
-    TxnId proposed = {};         ///< What the user's own policy said,
-    Cycle proposed_for = {};     ///< of which cycle,
-    int proposals = 0;           ///< and how often it was asked.
+    std::deque<TxnId> suspects;  ///< Transactions to search cycles through; the first is next.
+    TxnId proposed = {};         ///< Victim that the custom policy chose.
+    Cycle proposed_for = {};     ///< Cycle for which it chose.
+    int proposals = 0;           ///< Number of calls of the custom policy.
   };
 
-  /// The last member of a cycle through `start`, if there is one. While the world runs, a cycle
-  /// that is there is found, but one that is found may not be there.
+  /// Returns the last member of a cycle through `start`, if there is one. In mode `running`, it
+  /// finds every existing cycle, but may report one that does not exist.
   [[nodiscard]] std::optional<TxnId> find_closing_member(TxnId start, Mode mode);
   [[nodiscard]] Cycle find_cycle_frozen(TxnId start);
   /// Calls look(txn) if there is such a transaction.
@@ -63,11 +70,11 @@ class Detector {
   [[nodiscard]] Waiter* edge_of(Txn& txn, TxnId next);
   [[nodiscard]] std::optional<TxnId> admit_one(const Cycle& cycle, Wakes& wakes);
   [[nodiscard]] std::vector<DeadlockMember> members_of(const Cycle& cycle);
-  /// The victim; nothing if the user's own policy has yet to be asked.
+  /// Returns the victim; nothing if the custom policy has to choose first.
   [[nodiscard]] std::optional<TxnId> decide(const std::vector<DeadlockMember>& members,
                                             const CheckState& state) const;
-  /// Ends a cycle through the first suspect with all transactions stopped; false if there is none.
-  /// If the user's own policy has yet to be asked, `undecided` gets the members.
+  /// Resolves a cycle through the first suspect with all transactions stopped; false if there is
+  /// none. If the custom policy has to choose first, `undecided` gets the members.
   [[nodiscard]] bool resolve_frozen(CheckState& state, Resolution& resolution,
                                     std::vector<DeadlockMember>& undecided);
   void condemn(const Deadlock& deadlock, Wakes& wakes);
@@ -78,7 +85,8 @@ class Detector {
   ChooseVictim choose_;
   std::size_t kept_max_;
 
-  /// Before all latches. Held while searching, not while the user's own policy decides.
+  /// Precedes all latches in the lock order. Held during a search, but not while the custom policy
+  /// runs.
   std::mutex search_mutex_;
   std::uint64_t searches_ = 0;  // guarded by search_mutex_
 

@@ -13,22 +13,22 @@
 
 namespace tenure::detail {
 
-/// A lock that its transaction has not yet entered into its list.
+/// Slot of a hold that is not in the list of its transaction yet.
 inline constexpr std::uint32_t no_slot = std::numeric_limits<std::uint32_t>::max();
 
-/// The most acquisitions of one lock by one transaction.
+/// Maximum number of acquisitions of one lock by one transaction.
 inline constexpr std::uint16_t count_max = std::numeric_limits<std::uint16_t>::max();
 
-/// One transaction's possession of a lock.
+/// Hold of one transaction on a lock.
 struct Holder {
   TxnId txn;
-  std::uint32_t slot;   ///< Its place in the transaction's list, or no_slot.
-  std::uint16_t count;  ///< Acquisitions not yet released.
+  std::uint32_t slot;   ///< Index in the list of the transaction, or no_slot.
+  std::uint16_t count;  ///< Number of acquisitions that were not released.
   LockMode mode;
 };
 
-/// The holders of one lock, found by transaction. A few are searched one by one; many, such as the
-/// readers of a popular row, get an index.
+/// Holders of one lock, found by transaction: linear search among a few, an index above that, such
+/// as for the readers of a popular row. Not thread safe: the latch of the shard guards it.
 class Holders {
  public:
   [[nodiscard]] Holder* find(TxnId txn) noexcept {
@@ -82,7 +82,7 @@ class Holders {
   using Index = absl::flat_hash_map<std::uint64_t, std::size_t>;
 
   absl::InlinedVector<Holder, 2> all_;
-  /// INVARIANT: if there is one, it has the position of every holder.
+  /// INVARIANT: if there is an index, it has the position of every holder.
   std::unique_ptr<Index> index_;
 };
 

@@ -13,10 +13,11 @@ namespace tenure::detail {
 
 namespace {
 
-/// Numbers given by begin() start here, out of the way of numbers that engines give.
+/// First id that begin() generates, out of the range of ids that engines choose.
 constexpr std::uint64_t first_own_txn = std::uint64_t{1} << 63U;
 
-/// How many locks a transaction gives back without letting others of its stripe in.
+/// Number of locks that release_all() releases before it yields the latch of its stripe, so that
+/// other transactions of the stripe are not blocked for long.
 constexpr std::size_t released_at_once = 1024;
 
 std::size_t shard_count(const LockManagerOptions& options) {
@@ -46,13 +47,13 @@ std::unexpected<Error> fail_name(const Target& target) {
 }
 
 std::unexpected<Error> fail_deadlock(const Deadlock& deadlock) {
-  std::string text = "transaction " + to_string(deadlock.victim) + " gives way in the cycle ";
+  std::string text = "transaction " + to_string(deadlock.victim) + " is the victim of the cycle ";
   constexpr std::size_t shown_max = 16;
   for (std::size_t i = 0; i < std::min(deadlock.cycle.size(), shown_max); ++i) {
     text += to_string(deadlock.cycle[i]) + " -> ";
   }
   text += deadlock.cycle.size() > shown_max ? "... -> " : "";
-  text += to_string(deadlock.cycle.front()) + "; release everything and try again";
+  text += to_string(deadlock.cycle.front()) + "; release everything and retry";
   return fail(Errc::deadlock, std::move(text));
 }
 
@@ -72,7 +73,7 @@ void set_target(Waiter& waiter, std::uint64_t resource) {
 }
 template <class Keys>
 void set_target(Waiter& /*waiter*/, const Keys& /*keys*/) {
-  // A range waiter gets its entry from the table.
+  // The table sets the entry of a range waiter.
 }
 
 }  // namespace
@@ -113,7 +114,7 @@ Txn& LockTable::pin(const TransactionOptions& options) {
 
 void LockTable::unpin(Txn& txn) {
   release_all({.id = txn.id, .pinned = &txn});
-  // By its number, so that the record is the warm one of its stripe when it gets idle.
+  // Enters by id, so that the record becomes the warm one of its stripe when it is idle.
   const auto entered = txns_.enter(txn.id);
   --entered->pins;
   entered->verdict.reset();
@@ -139,7 +140,7 @@ Result<void> LockTable::result_of(Attempt attempt, TxnRef caller) {
     case Attempt::acquired:
     case Attempt::reacquired: return {};
     case Attempt::acquired_while_waiting:
-      // Another thread of this transaction waits: who waits for us now may close a cycle.
+      // Another thread of this transaction waits, so a wait for the new hold may close a cycle.
       if (options_.detection == Detection::at_wait) {
         detector_.check(caller.id, std::nullopt);
       }
@@ -151,7 +152,8 @@ Result<void> LockTable::result_of(Attempt attempt, TxnRef caller) {
   }
   const auto txn = enter(caller);
   if (txn->verdict == nullptr) {
-    return fail(Errc::deadlock, "this transaction was chosen to give way, and has ended since");
+    return fail(Errc::deadlock,
+                "this transaction was chosen as the victim of a deadlock, and has ended since");
   }
   txn->notified = true;
   return fail_deadlock(*txn->verdict);
@@ -176,7 +178,7 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
       txn->waits.push_back(&waiter);
       may_close = options_.detection == Detection::at_wait && may_close_a_cycle(*txn);
     } else if (is_success(outcome)) {
-      // It became free since we looked.
+      // The lock became free after the first attempt.
       ++txn->work;
       outcome = txn->waits.empty() ? outcome : Attempt::acquired_while_waiting;
     }
@@ -241,8 +243,8 @@ Result<void> LockTable::acquire(TxnRef caller, const Target& target, LockMode mo
 }
 
 bool LockTable::may_close_a_cycle(Txn& txn) {
-  // A cycle through us needs somebody who waits for us: for what we hold, or behind another wait
-  // of ours.
+  // A cycle through this transaction needs a waiter on it: for one of its holds, or behind another
+  // wait of it. Most waits have none, which saves the search.
   return txn.waits.size() > 1 || numbers_.may_have_waiters(txn) || names_.may_have_waiters(txn) ||
          keys_.may_have_waiters(txn) || bytes_.may_have_waiters(txn);
 }
@@ -261,7 +263,7 @@ Result<void> LockTable::finish_wait(Waiter& waiter, TxnRef caller, const WaitOpt
     case WaitState::deadlock: return fail_deadlock(*waiter.verdict);
     default:
       return fail(Errc::cancelled,
-                  "another thread called off the waits of transaction " + to_string(caller.id));
+                  "another thread cancelled the waits of transaction " + to_string(caller.id));
   }
 }
 
@@ -312,7 +314,7 @@ LockTable::RequestStep LockTable::request_once(Table& table, const Key& key, Txn
   return {.answer = RequestResult::granted(), .may_close_a_cycle = !txn->waits.empty()};
 }
 
-// Out of line, so that a request that is granted at once does not pay for its frame.
+// Not inlined, so that a request that is granted at once does not pay for its stack frame.
 template <class Table, class Key>
 [[gnu::noinline]] RequestResult LockTable::request_and_check(Table& table, const Key& key,
                                                              TxnRef caller, LockMode mode) {
@@ -336,7 +338,7 @@ template <class Table, class Key>
 
 RequestResult LockTable::request(TxnRef caller, ResourceId resource, LockMode mode) {
   {
-    // The usual case: nothing is pending, nobody is in the way.
+    // Fast path: the transaction has no pending request and the lock is free.
     const auto txn = enter(caller);
     if (txn->verdict == nullptr && txn->waits.empty() &&
         is_success(numbers_.acquire(*txn, resource.get(), mode, nullptr))) [[likely]] {
@@ -367,7 +369,7 @@ std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
     txn.waits.pop_back();
     const bool was_pending = waiter.table->leave(waiter, WaitState::ended, wakes);
     if (!was_pending && waiter.state.load() == WaitState::granted) {
-      // Its thread has not come back yet: it will find that it came too late.
+      // Granted, but its thread has not claimed it yet. The thread will find the wait ended.
       locks += waiter.table->undo(txn, waiter, wakes) ? 1 : 0;
       waiter.state.store(WaitState::ended);
     }
@@ -419,7 +421,7 @@ std::size_t LockTable::holder_count(const Target& target) {
 }
 
 std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes) {
-  // Fine to coarse, should they belong together.
+  // Fine to coarse: of a hierarchy, descendants before their ancestors.
   std::size_t count = 0;
   if (txn.list(PointKind::number).size() < txn.lock_count) {
     count += keys_.release_last(txn, at_most, wakes);
@@ -449,7 +451,7 @@ std::size_t LockTable::release_all(TxnRef caller) {
 }
 
 std::size_t LockTable::finish_release(Txn& txn, std::size_t count) {
-  // A large transaction lets others of its stripe in now and then; `ending` keeps its own out.
+  // Yields the latch of the stripe between portions; `ending` keeps calls of this transaction out.
   while (txn.ending) {
     txns_.pause(txn);
     Wakes wakes;

@@ -25,26 +25,30 @@
 
 namespace tenure::detail {
 
-/// Who calls: a transaction by its number, or by its record if a handle has pinned that.
+/// Reference to the calling transaction: its id, and its record if a handle has pinned that, which
+/// saves the lookup.
 struct TxnRef {
   TxnId id;
   Txn* pinned = nullptr;
 };
 
-/// What stands behind LockManager and Transaction: the tables of the four kinds of targets, the
-/// transactions, the waits. See LockManager for what each call promises.
+/// Engine behind LockManager and Transaction: one table per kind of target, the transactions, and
+/// the deadlock detector. LockManager documents the contract of each call.
 ///
-/// Latches are taken in this order: a transaction's stripe, a shard of a table, a shard of the
-/// names; never two of one kind, but for Transactions::Freeze. No user code runs under any.
+/// Latch order: the stripe of a transaction, a shard of a table, a shard of the names; never two of
+/// one kind, except in Transactions::Freeze. No user code runs while a latch is held.
+///
+/// Thread safe.
 class LockTable {
  public:
   explicit LockTable(const LockManagerOptions& options);
 
-  /// A record for a handle; it stays until unpin(), which also ends the transaction.
+  /// Creates or finds the record of a transaction for a handle. It stays until unpin(), which also
+  /// ends the transaction.
   [[nodiscard]] Txn& pin(const TransactionOptions& options);
   void unpin(Txn& txn);
 
-  /// For resources with numbers there are overloads: they are what engines call all day.
+  // Overloads for numbered resources avoid the variant on the hot path.
   [[nodiscard]] Result<void> try_acquire(TxnRef caller, ResourceId resource, LockMode mode);
   [[nodiscard]] Result<void> acquire(TxnRef caller, ResourceId resource, LockMode mode);
   [[nodiscard]] Result<void> acquire(TxnRef caller, ResourceId resource, LockMode mode,
@@ -76,7 +80,7 @@ class LockTable {
   [[nodiscard]] LockSnapshot snapshot();
 
  private:
-  /// Calls use(table, key) with the table of the target's kind.
+  /// Calls use(table, key) with the table for the kind of the target.
   template <class Use>
   auto with_table(const Target& target, Use&& use);
 
@@ -109,7 +113,7 @@ class LockTable {
   [[nodiscard]] std::size_t release_some(Txn& txn, std::size_t at_most, Wakes& wakes);
   [[nodiscard]] std::size_t finish_release(Txn& txn, std::size_t count);
   [[nodiscard]] bool may_close_a_cycle(Txn& txn);
-  /// What the caller hears of an attempt; a victim hears that it is one.
+  /// Result of an attempt for the caller. A victim gets the deadlock error, and is then notified.
   [[nodiscard]] Result<void> result_of(Attempt attempt, TxnRef caller);
   void mark_notified(TxnRef caller);
 

@@ -8,14 +8,14 @@
 
 namespace tenure::detail {
 
-/// A set of modes, one bit each.
+/// Set of modes, one bit per mode.
 using ModeMask = std::uint8_t;
 
 [[nodiscard]] constexpr ModeMask mask_of(LockMode mode) noexcept {
   return static_cast<ModeMask>(1U << static_cast<unsigned>(mode));
 }
 
-/// For each mode, those it is not compatible with.
+/// Incompatible modes, by mode.
 [[nodiscard]] constexpr std::array<ModeMask, all_lock_modes.size()> conflict_masks() noexcept {
   std::array<ModeMask, all_lock_modes.size()> masks{};
   for (const LockMode a : all_lock_modes) {
@@ -26,13 +26,13 @@ using ModeMask = std::uint8_t;
   return masks;
 }
 
-/// The modes that `mode` is not compatible with: one AND answers "does it conflict with any".
+/// Modes that are incompatible with `mode`: a conflict check against a set of modes is one AND.
 [[nodiscard]] constexpr ModeMask conflicts_of(LockMode mode) noexcept {
   constexpr auto table = conflict_masks();
   return table[static_cast<std::size_t>(mode)];
 }
 
-/// How many hold, or wait, in each mode.
+/// Number of holders, or of waiters, by mode.
 class ModeCounts {
  public:
   void add(LockMode mode) noexcept {
@@ -48,14 +48,14 @@ class ModeCounts {
 
   [[nodiscard]] ModeMask mask() const noexcept { return mask_; }
 
-  /// The modes that remain when one of `mode` is left out.
+  /// Set of modes without one count of `mode`.
   [[nodiscard]] ModeMask mask_without(LockMode mode) const noexcept {
     const bool only_one = counts_[static_cast<std::size_t>(mode)] == 1;
     return only_one ? mask_ & static_cast<ModeMask>(~mask_of(mode)) : mask_;
   }
 
  private:
-  /// INVARIANT: has the bit of a mode iff its count is not zero.
+  /// INVARIANT: contains a mode iff its count is not zero.
   ModeMask mask_ = 0;
   std::array<std::uint32_t, all_lock_modes.size()> counts_{};
 };

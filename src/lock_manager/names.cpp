@@ -70,7 +70,7 @@ std::size_t NameTable::size() const {
   return names;
 }
 
-/// The top bits of the hash: the shard's own map places its names by the others.
+/// Uses the top bits of the hash, because the map of the shard uses the others.
 std::size_t NameTable::shard_of(std::string_view name) noexcept {
   constexpr int hash_bits = std::numeric_limits<std::size_t>::digits;
   return absl::Hash<std::string_view>()(name) >> (hash_bits - shard_bits);

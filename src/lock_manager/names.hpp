@@ -14,35 +14,36 @@
 
 namespace tenure::detail {
 
-/// The names of resources, as numbers: the same name has the same number as long as anybody needs
-/// it, and two names never share one, since they are compared whole.
+/// Intern table with reference counts: maps names of resources to numbers. A name keeps its number
+/// while it is referenced, and two names never share one, because names are compared and not only
+/// their hashes.
 ///
-/// A number is given once and never again, so one that is kept too long finds nothing rather than
-/// another name. Later numbers of one part of the table are larger; those of two parts interleave.
+/// Numbers are never reused, so a stale number finds no name instead of another one. Numbers of one
+/// shard ascend; those of two shards interleave.
 ///
-/// Thread safety: all members may be called from any thread.
+/// Thread safe.
 class NameTable {
  public:
-  /// The number of `name`, with one more reference to it. A new name gets a new number.
+  /// Returns the number of `name` and adds a reference. A new name gets a new number.
   [[nodiscard]] std::uint64_t intern(std::string_view name);
 
-  /// The number of `name`, if it has one now.
+  /// Number of `name`, if it has one.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;
 
-  /// One more reference to a number that somebody refers to.
+  /// Adds a reference. REQUIRES: the number is referenced.
   void add_reference(std::uint64_t id);
 
-  /// Gives one reference back; with the last one the name is forgotten.
-  /// REQUIRES: the caller has a reference from intern().
+  /// Drops a reference; the name is forgotten with the last one. REQUIRES: the caller owns a
+  /// reference.
   void drop_reference(std::uint64_t id);
 
-  /// The name with this number; empty if it was forgotten or never was.
+  /// Name with this number; empty if there is none.
   [[nodiscard]] std::string text(std::uint64_t id) const;
 
-  /// How many names there are.
+  /// Number of names.
   [[nodiscard]] std::size_t size() const;
 
-  /// A name's number for the length of a call.
+  /// Guard of a reference, for the duration of a call.
   class Reference {
    public:
     Reference(NameTable& names, std::string_view name) : names_(names), id_(names.intern(name)) {}
@@ -66,14 +67,15 @@ class NameTable {
 
   struct alignas(64) Shard {
     mutable sys::Latch latch;
-    std::uint64_t created TENURE_GUARDED_BY(latch) = 0;  ///< Names ever; never goes back.
-    /// INVARIANT: both have the same names. The key is a view of the text inside its Name.
+    std::uint64_t created TENURE_GUARDED_BY(latch) =
+        0;  ///< Number of names ever created; never decreases.
+    /// INVARIANT: both maps have the same names. The key is a view of the text in its Name.
     absl::flat_hash_map<std::string_view, std::unique_ptr<Name>> by_text TENURE_GUARDED_BY(latch);
     absl::flat_hash_map<std::uint64_t, Name*> by_id TENURE_GUARDED_BY(latch);
   };
 
-  /// A number is `created` above and the shard in the low bits, so that it leads to its shard.
-  /// 58 bits of `created` last 9,000 years at a million new names per second.
+  /// A number has `created` in the high bits and the shard in the low ones, so it leads to its
+  /// shard. 58 bits of `created` last 9,000 years at a million new names per second.
   static constexpr std::size_t shard_bits = 6;
 
   [[nodiscard]] static std::size_t shard_of(std::string_view name) noexcept;

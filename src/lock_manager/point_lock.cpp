@@ -41,7 +41,7 @@ Attempt PointLock::try_acquire(TxnId txn, LockMode mode, std::uint32_t slot) {
   if (self->slot != no_slot) {
     return Attempt::reacquired;
   }
-  // Granted to a waiter that has not claimed it; from now on we hold it on our own account too.
+  // The hold was granted to a waiter that has not claimed it yet; now it has an entry in the list.
   self->slot = slot;
   return Attempt::acquired;
 }
@@ -134,8 +134,8 @@ void PointLock::grant(Waiter& waiter, LockMode mode, Wakes& wakes) {
     waiter.before = self->mode;
     held_.remove(self->mode);
     self->mode = mode;
-    // A waiter at the limit would have been refused; several at once may pass it by a few, which
-    // the width of the count forbids.
+    // A request at the limit is refused, but several queued ones may exceed it together. Saturate,
+    // because the count would overflow.
     self->count =
         self->count == count_max ? count_max : static_cast<std::uint16_t>(self->count + 1);
     waiter.count_then = self->count;
@@ -171,7 +171,8 @@ void PointLock::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) 
       blockers.push_back(before->txn);
     }
     if (is_exclusive(before->mode)) {
-      // It waits itself for everybody further to the front and for every holder.
+      // An exclusive waiter itself waits for all waiters ahead of it and all holders, so they are
+      // reachable through it.
       return;
     }
   }

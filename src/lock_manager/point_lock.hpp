@@ -15,38 +15,40 @@
 
 namespace tenure::detail {
 
-/// What became of an attempt to take a lock.
+/// Outcome of an attempt to acquire a lock.
 enum class Attempt : std::uint8_t {
-  acquired,                ///< held now: enter it into the transaction's list
-  reacquired,              ///< was in the list before: counted, perhaps upgraded
-  acquired_while_waiting,  ///< as taken or again, but the transaction waits elsewhere: look for a
-                           ///< cycle
-  blocked,                 ///< somebody is in the way; nothing changed
-  queued,                  ///< the waiter stands in the queue
-  exhausted,               ///< a limit is reached; nothing changed
-  victim,                  ///< the transaction is to give way in a deadlock; nothing changed
+  acquired,                ///< Newly held: the caller adds it to the list of the transaction.
+  reacquired,              ///< Held before: counted, perhaps upgraded.
+  acquired_while_waiting,  ///< As the two before, but the transaction waits elsewhere: may close a
+                           ///< cycle.
+  blocked,                 ///< A holder or waiter conflicts; nothing changed.
+  queued,                  ///< The waiter is in the queue.
+  exhausted,               ///< A limit is reached; nothing changed.
+  victim,                  ///< The transaction is a deadlock victim; nothing changed.
 };
 
-/// The answer to a downgrade that would be none.
+/// Error of a downgrade to a mode that the held one does not cover.
 [[nodiscard]] std::unexpected<Error> fail_downgrade(LockMode held, LockMode wanted);
 
-/// One lock with holders and a queue: who may go in, who is next. Knows no latch and no thread;
-/// whoever calls has latched its shard.
+/// Lock with holders and a FIFO wait queue, in which upgrades precede other requests.
 ///
-/// The queue is in order of arrival, upgrades before the others. INVARIANT: everybody in it
-/// conflicts with a holder or with somebody before him.
+/// INVARIANT: every waiter conflicts with a holder or with a waiter ahead of it. So a request that
+/// is compatible with all of them is granted at once, and no request overtakes one that it
+/// conflicts with.
+///
+/// Not thread safe: the caller has latched the shard.
 class alignas(64) PointLock {
  public:
-  /// Takes, upgrades or counts, or answers blocked.
+  /// Acquires, upgrades or counts the lock; or returns `blocked` and changes nothing.
   [[nodiscard]] Attempt try_acquire(TxnId txn, LockMode mode, std::uint32_t slot);
 
-  /// Puts the waiter into the queue; right behind `sibling`, if it has one: an earlier wait of the
-  /// same transaction, so that nobody stands between the two and waits for one and holds up the
-  /// other. REQUIRES: try_take answered blocked for it.
+  /// Queues the waiter, directly behind `sibling` if there is one: an earlier wait of the same
+  /// transaction. Otherwise a waiter between the two could wait for the first and block the second.
+  /// REQUIRES: try_acquire() returned `blocked`.
   void enqueue(Waiter& waiter, Waiter* sibling);
 
-  /// Gives back one acquisition by `holder`; with the last one the holder is gone and those who
-  /// can go in do so. Returns the slot of a holder that is gone.
+  /// Releases one acquisition. With the last one, removes the holder, grants waiters, and returns
+  /// the slot of the holder.
   std::optional<std::uint32_t> release_one(Holder& holder, Wakes& wakes);
   void remove_holder(Holder& holder, Wakes& wakes);
 
@@ -61,29 +63,31 @@ class alignas(64) PointLock {
   [[nodiscard]] Holders& holders() noexcept { return holders_; }
   [[nodiscard]] const WaitQueue& queue() const noexcept { return queue_; }
 
-  /// Makes the sole holder of a lock that had no queue the first holder here.
+  /// Takes over the holder of a thin lock (PointShard).
   void adopt(const Holder& holder);
 
  private:
   struct Claimed {
-    LockMode mode;     ///< What would be held.
-    ModeMask against;  ///< What the other holders hold.
+    LockMode mode;     ///< Mode that the transaction would hold.
+    ModeMask against;  ///< Modes of the other holders.
   };
   [[nodiscard]] Claimed claim_of(LockMode mode, const Holder* self) const noexcept;
 
-  /// Lets in everybody who conflicts with no holder and with nobody who stays before him.
+  /// Grants, in queue order, each waiter that conflicts with no holder and no waiter that stays
+  /// ahead of it.
   void grant_waiters(Wakes& wakes);
-  /// Behind an exclusive holder or waiter nobody goes in, but the holder himself.
+  /// Early exit of grant_waiters(): behind an exclusive holder or waiter no waiter is admissible,
+  /// except the holder itself.
   [[nodiscard]] bool is_closed_to(const Waiter& waiter, ModeMask staying) const noexcept;
   void grant(Waiter& waiter, LockMode mode, Wakes& wakes);
   void unlink(Waiter& waiter);
 
-  // What readers that come and go change is in the first cache line; the rest they only look at.
+  // Uncontended readers write the first cache line only; they read the rest.
   Holders holders_;
   ModeCounts held_;
   WaitQueue queue_;
-  ModeCounts awaited_;    ///< Of everybody in the queue.
-  ModeCounts upgrading_;  ///< Of the upgrades in the queue.
+  ModeCounts awaited_;    ///< Modes of all waiters.
+  ModeCounts upgrading_;  ///< Modes of the waiting upgrades.
 };
 
 }  // namespace tenure::detail

@@ -19,19 +19,28 @@
 
 namespace tenure::detail {
 
-/// One part of a point table. A lock without a queue and with one holder, the usual case, is
-/// *thin*: just its holder, the first two of a shard in the cache line of the latch. A second
-/// holder finds a place there too if there is room; otherwise, or with a waiter, the lock becomes
-/// a PointLock (*fat*) until nobody is left. A free lock takes no memory, but for the last fat one
-/// of a shard.
+/// Shard of a point table, one cache line: a latch and two inline thin locks.
+///
+///   representation   holders          waiters   where
+///   free             0                no        nowhere
+///   thin             1                no        inline_, else overflow_->thin
+///   thin             2                no        inline_
+///   fat              any              any       overflow_->fat (a PointLock)
+///
+/// An uncontended acquire and release touch this cache line only. A thin lock is inflated when it
+/// gets a waiter, or a second holder without room in inline_; a fat lock becomes
+/// thin again only after it was free. The last fat lock stays after it became unused, because a
+/// contended lock is soon used again.
+///
+/// The latch guards all members.
 class alignas(64) PointShard {
  public:
   sys::Latch latch;
 
-  /// A thin lock as a transaction sees it; both empty if the lock is free or fat.
+  /// Thin lock from the view of a transaction; both empty if the lock is free or fat.
   struct ThinLock {
     Holder* mine = nullptr;
-    ModeMask others = 0;  ///< What others hold.
+    ModeMask others = 0;  ///< Modes of the other holders.
   };
   [[nodiscard]] ThinLock find_thin(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
     ThinLock seen;
@@ -63,7 +72,8 @@ class alignas(64) PointShard {
     return count;
   }
 
-  /// Makes a free lock thin if that can be done within this cache line; the usual case.
+  /// Fast path of an acquire: makes a free lock thin in this cache line. Returns false if it is not
+  /// free or there is no room.
   [[nodiscard]] bool try_add_inline(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
     if (overflow_ != nullptr && !overflow_->is_empty()) {
       return false;
@@ -83,8 +93,8 @@ class alignas(64) PointShard {
     return true;
   }
 
-  /// Frees a thin lock of this cache line that `txn` acquired once, and returns its slot; no_slot
-  /// if it is not such a one.
+  /// Fast path of a release: frees an inline thin lock that `txn` has acquired once, and returns
+  /// its slot. Returns no_slot if the lock is anything else.
   [[nodiscard]] std::uint32_t try_remove_inline(std::uint64_t id, TxnId txn)
       TENURE_REQUIRES(latch) {
     for (InlineLock& entry : inline_) {
@@ -96,7 +106,8 @@ class alignas(64) PointShard {
     return no_slot;
   }
 
-  /// Frees a thin lock of this cache line that `txn` holds; false if it is not such a one.
+  /// Fast path of release_all(): frees an inline thin lock that `txn` holds, however often. Returns
+  /// false if the lock is anything else.
   [[nodiscard]] bool try_clear_inline(std::uint64_t id, TxnId txn) TENURE_REQUIRES(latch) {
     for (InlineLock& entry : inline_) {
       if (entry.id == id && entry.holder.count != 0 && entry.holder.txn == txn) {
@@ -107,25 +118,25 @@ class alignas(64) PointShard {
     return false;
   }
 
-  /// Nothing if the lock is thin, or free and not the last one that was fat.
+  /// Null if the lock is thin, or free and not the last fat one.
   [[nodiscard]] PointLock* find_fat(std::uint64_t id) TENURE_REQUIRES(latch) {
     return overflow_ == nullptr ? nullptr : overflow_->find_fat(id);
   }
 
-  /// Forgets a fat lock that nobody uses, unless it is this one. To be called before a lock is
-  /// taken, so that one contended lock does not keep the others out of the cache line for long.
+  /// Destroys the last fat lock if it is unused and another one than `id`. Called before an
+  /// acquire: while a fat lock exists, other locks cannot use the inline fast path.
   void forget_unused_except(std::uint64_t id) TENURE_REQUIRES(latch) {
     if (overflow_ != nullptr && overflow_->last != nullptr && overflow_->last_id != id) {
       overflow_->forget_last_if_unused();
     }
   }
 
-  /// Whether a thin lock may get a second holder.
+  /// Whether inline_ has room, so that a thin lock may get a second holder.
   [[nodiscard]] bool has_room() const TENURE_REQUIRES(latch) {
     return inline_[0].holder.count == 0 || inline_[1].holder.count == 0;
   }
 
-  /// REQUIRES: the lock is free, or thin and has_room().
+  /// Adds a holder of a thin lock. REQUIRES: the lock is free, or thin and has_room().
   void add_thin(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
     for (InlineLock& entry : inline_) {
       if (entry.holder.count == 0) {
@@ -136,7 +147,7 @@ class alignas(64) PointShard {
     overflow().thin.emplace(id, holder);
   }
 
-  /// REQUIRES: `holder` is that of a thin lock.
+  /// Removes a holder of a thin lock. REQUIRES: `holder` is in this shard.
   void remove_thin(std::uint64_t id, Holder& holder) TENURE_REQUIRES(latch) {
     for (InlineLock& entry : inline_) {
       if (&entry.holder == &holder) {
@@ -148,7 +159,7 @@ class alignas(64) PointShard {
     overflow_->shrink();
   }
 
-  /// REQUIRES: the lock is thin.
+  /// Makes a thin lock fat and moves its holders. REQUIRES: the lock is thin.
   PointLock& inflate(std::uint64_t id) TENURE_REQUIRES(latch) {
     PointLock& lock = overflow().add_fat(id);
     for (InlineLock& entry : inline_) {
@@ -164,15 +175,15 @@ class alignas(64) PointShard {
     return lock;
   }
 
-  /// To be called when a fat lock may have become unused.
+  /// Destroys a fat lock that became unused, later: it stays as the last one until then.
   void remove_fat_if_unused(std::uint64_t id, PointLock& lock) TENURE_REQUIRES(latch) {
     if (lock.is_unused()) {
       overflow_->make_last(id, lock);
     }
   }
 
-  /// Calls on_thin(id, holder) for every holder of a thin lock and on_fat(id, lock) for every fat
-  /// lock.
+  /// Calls on_thin(id, holder) for every holder of a thin lock, and on_fat(id, lock) for every used
+  /// fat lock.
   template <class OnThin, class OnFat>
   void visit(OnThin&& on_thin, OnFat&& on_fat) TENURE_REQUIRES(latch) {
     for (const InlineLock& entry : inline_) {
@@ -194,15 +205,15 @@ class alignas(64) PointShard {
   }
 
  private:
-  /// INVARIANT: free iff the count is zero.
+  /// Inline thin lock. INVARIANT: it is free iff the count is zero.
   struct InlineLock {
     std::uint64_t id = 0;
     Holder holder = {.txn = {}, .slot = 0, .count = 0, .mode = {}};
   };
 
   struct Overflow {
-    /// The fat lock that was looked for last. INVARIANT: every other one is used; this one may
-    /// linger when it is not, since a lock that many want is soon wanted again.
+    /// Fat lock that was used last. INVARIANT: every other fat lock is in use; this one may be
+    /// unused, because a contended lock is soon used again.
     std::uint64_t last_id = 0;
     PointLock* last = nullptr;
     absl::flat_hash_map<std::uint64_t, Holder> thin = {};
@@ -230,7 +241,7 @@ class alignas(64) PointShard {
 
     void make_last(std::uint64_t id, PointLock& lock) {
       if (last == &lock) {
-        return;  // without a write, so that the threads that want it share the cache line
+        return;  // no write, so that contending threads keep sharing the cache line
       }
       if (last != nullptr) {
         forget_last_if_unused();
@@ -247,7 +258,7 @@ class alignas(64) PointShard {
       last = nullptr;
     }
 
-    /// Gives back the memory of a table that was large once.
+    /// Frees the memory of an empty table that was large once.
     void shrink() {
       constexpr std::size_t keep_max = 64;
       if (thin.empty() && thin.capacity() > keep_max) {

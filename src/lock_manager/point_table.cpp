@@ -230,7 +230,7 @@ bool PointTable<kind>::undo(Txn& txn, Waiter& waiter, Wakes& wakes) {
     PointLock* const fat = shard.find_fat(id);
     Holder* const self = fat == nullptr ? nullptr : fat->holders().find(txn.id);
     if (self != nullptr) {
-      // What else was acquired since may lean on the stronger mode: then it stays.
+      // A later acquisition may rely on the stronger mode, so revert it only if there was none.
       const bool falls_back = waiter.upgrade && self->count == waiter.count_then;
       const auto freed = fat->release_one(*self, wakes);
       is_gone = freed.has_value();

@@ -21,29 +21,30 @@
 
 namespace tenure::detail {
 
-/// The limits a table watches.
+/// Limits that a table enforces.
 struct Limits {
   std::size_t waiters_per_lock_max;
   std::size_t locks_per_transaction_max;
 };
 
-/// Locks on single resources, in shards. There is one for resources with numbers and one for
-/// resources with names, whose names are numbered by a NameTable.
+/// Sharded hash table of locks on single resources: one table for numbered resources, one for named
+/// resources, whose names a NameTable maps to numbers.
 ///
-/// Each entry in a transaction's list and each waiter owns one reference to its name.
+/// INVARIANT: each entry in the list of a transaction, and each waiter, owns one reference to its
+/// name.
 ///
-/// REQUIRES everywhere: the stripe of the transaction is latched.
+/// Thread safe. REQUIRES for all members: the stripe of the transaction is latched.
 template <PointKind kind>
 class PointTable final : public WaiterTable {
  public:
   struct Setup {
     std::size_t shards = 1;  ///< A power of two.
     Limits limits = {};
-    NameTable* names = nullptr;  ///< For resources with names.
+    NameTable* names = nullptr;  ///< Names of the resources; null for numbered ones.
   };
   explicit PointTable(const Setup& setup);
 
-  /// Tries to take the lock for `txn`; with a waiter, what is blocked is queued.
+  /// Acquires the lock for `txn`. If it is blocked and `waiter` is not null, queues the waiter.
   [[nodiscard, gnu::always_inline]] Attempt acquire(Txn& txn, std::uint64_t id, LockMode mode,
                                                     Waiter* waiter) {
     PointShard& shard = shard_of(id);
@@ -58,7 +59,7 @@ class PointTable final : public WaiterTable {
     return acquire_slowly(shard, txn, {.id = id, .mode = mode, .waiter = waiter});
   }
 
-  /// Gives back one acquisition; false if there is none.
+  /// Releases one acquisition; returns false if there is none.
   [[nodiscard]] bool release(Txn& txn, std::uint64_t id, Wakes& wakes) {
     std::uint32_t slot = no_slot;
     {
@@ -75,8 +76,8 @@ class PointTable final : public WaiterTable {
 
   [[nodiscard]] Result<void> downgrade(Txn& txn, std::uint64_t id, LockMode mode, Wakes& wakes);
 
-  /// Lets go of the locks entered last in the list of `txn`, as many as `at_most`, however often
-  /// each was acquired. Returns how many there were.
+  /// Releases the last locks in the list of `txn` completely, at most `at_most`. Returns their
+  /// number.
   std::size_t release_last(Txn& txn, std::size_t at_most, Wakes& wakes) {
     std::vector<std::uint64_t>& list = txn.list(kind);
     const std::size_t count = std::min(list.size(), at_most);
@@ -97,10 +98,11 @@ class PointTable final : public WaiterTable {
     return count;
   }
 
-  /// The pending or granted wait of `txn` for this lock.
+  /// Pending or granted wait of `txn` for this lock; null if there is none.
   [[nodiscard]] Waiter* find_wait(const Txn& txn, std::uint64_t id) const;
 
-  /// Whether somebody waits for a lock of `txn`. May say yes when it would be long to find out.
+  /// Whether a transaction may wait for a lock of `txn`. Conservative: returns true if the check
+  /// would be expensive.
   [[nodiscard]] bool may_have_waiters(Txn& txn);
 
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, std::uint64_t id);
@@ -117,7 +119,7 @@ class PointTable final : public WaiterTable {
 
  private:
   [[nodiscard]] PointShard& shard_of(std::uint64_t id) noexcept {
-    // Two steps, since a single shard would shift by 64, which has no meaning.
+    // In two steps: with a single shard the shift would be 64, which is undefined.
     return shards_[(sys::fibonacci_hash(id) >> 1U) >> shift_];
   }
   [[gnu::always_inline]] void enter_into_list(Txn& txn, std::uint64_t id) {
@@ -160,12 +162,12 @@ class PointTable final : public WaiterTable {
   [[nodiscard]] bool release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes);
   [[nodiscard]] Attempt acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode);
   [[nodiscard]] Attempt enqueue(PointLock& lock, Txn& txn, Waiter& waiter);
-  /// Tells a lock that its place in the list has changed.
+  /// Updates the list index that the lock stores.
   void move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot);
   [[nodiscard]] std::string text_of(std::uint64_t id) const;
 
   std::vector<PointShard> shards_;
-  unsigned shift_;  ///< So that as many bits remain as number the shards.
+  unsigned shift_;  ///< Shift that leaves the bits of a shard number.
   Limits limits_;
   NameTable* names_;
 };

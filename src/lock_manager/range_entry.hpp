@@ -9,8 +9,8 @@ namespace tenure::detail {
 
 struct Waiter;
 
-/// One acquisition of keys of a space, held or waited for. What all kinds of keys have in common.
-/// Guarded by the latch of its space, except `slot`, which its transaction's stripe guards.
+/// Held or awaited acquisition of a range; base for all kinds of keys. The latch of its shard
+/// guards the members, except `slot`, which the stripe of its transaction guards.
 struct RangeEntry {
   RangeEntry(TxnId owner, ResourceId where, LockMode requested) noexcept
       : txn(owner), space(where), mode(requested) {}
@@ -21,10 +21,10 @@ struct RangeEntry {
   TxnId txn;
   ResourceId space;
   LockMode mode;
-  bool upgrade = false;      ///< Lies inside a range its transaction holds: goes first.
-  Waiter* waiter = nullptr;  ///< Who waits for it; none once it is held.
-  std::uint64_t order = 0;   ///< Arrival in its space.
-  std::uint32_t slot = 0;    ///< Its place in the transaction's list.
+  bool upgrade = false;  ///< Lies inside a range that its transaction holds: precedes other waits.
+  Waiter* waiter = nullptr;  ///< Waiter; null once it is held.
+  std::uint64_t order = 0;   ///< Order of arrival in its space.
+  std::uint32_t slot = 0;    ///< Index in the list of the transaction.
 
   [[nodiscard]] bool is_held() const noexcept { return waiter == nullptr; }
 };

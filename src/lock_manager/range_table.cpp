@@ -10,7 +10,7 @@ namespace tenure::detail {
 
 namespace {
 
-/// The slot of an entry that was granted to a waiter and released before the waiter claimed it.
+/// Slot of an entry that was granted to a waiter, and released before the waiter claimed it.
 constexpr std::uint32_t released_slot = no_slot - 1;
 
 }  // namespace
@@ -41,7 +41,7 @@ auto RangeTable<Keys>::Shard::find_or_make(ResourceId space) -> Space& {
 
 template <class Keys>
 void RangeTable<Keys>::Shard::remove_if_unused(ResourceId space) {
-  // A few empty ones stay, for spaces that are used again and again by one at a time.
+  // Keeps a few empty spaces, which are reused when single transactions use them in turn.
   constexpr std::size_t kept_max = 8;
   if (spaces.size() <= kept_max) {
     return;
@@ -119,8 +119,8 @@ Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Wai
     return Attempt::acquired;
   }
   if (conflict.order != 0) {
-    // Nobody may stand between two waits of one transaction and wait for the one while he holds
-    // up the other.
+    // Queued with the earlier wait of its transaction: a waiter between the two could wait for the
+    // first and block the second.
     entry->order = conflict.order;
   }
   entry->slot = no_slot;
@@ -159,7 +159,7 @@ bool RangeTable<Keys>::release(Txn& txn, const Keys& keys, Wakes& wakes) {
     remove_held(shard, *entry, wakes);
   }
   if (entry->slot == no_slot) {
-    entry->slot = released_slot;  // its waiter owns it and has yet to claim it
+    entry->slot = released_slot;  // owned by its waiter, which has not claimed it
   } else {
     drop_from_list(txn, *entry);
   }
@@ -323,7 +323,7 @@ void RangeTable<Keys>::blockers_of(const Waiter& waiter, std::vector<TxnId>& blo
     return;
   }
   std::vector<const Entry*> conflicting;
-  const Entry* closest = nullptr;  // an exclusive waiter right before us waits for all the others
+  const Entry* closest = nullptr;  // closest exclusive waiter ahead: it waits for all others
   shard.find(self.space)->tree.visit_overlapping(self.range, [&](const Entry* other) {
     if (!blocks(*other, self)) {
       return true;

@@ -27,14 +27,15 @@
 
 namespace tenure::detail {
 
-/// Locks on ranges of keys, in spaces; `Keys` is KeysOf or BytesOf. Held and awaited ranges of a
-/// space are in one tree, so one search finds everybody who is in the way. Every acquisition is
-/// an entry of its own; those of one transaction never conflict.
+/// Locks on ranges of keys, by space; `Keys` is KeysOf or BytesOf. Held and awaited ranges of a
+/// space are in one interval tree, so one search finds all conflicts. Every acquisition is an entry
+/// of its own; entries of one transaction never conflict.
 ///
-/// Somebody is in the way of an entry if he is another transaction, overlaps, is not compatible,
-/// and holds his range or waits before us (upgrades first, then by arrival).
+/// An entry is blocked by each entry of another transaction that overlaps it, is incompatible, and
+/// is held or waits ahead of it (upgrades first, then by arrival).
 ///
-/// REQUIRES everywhere: the stripe of the transaction is latched.
+/// Thread safe; the shard of a space guards its tree. REQUIRES for all members: the stripe of the
+/// transaction is latched.
 template <class Keys>
 class RangeTable final : public WaiterTable {
  public:
@@ -70,7 +71,7 @@ class RangeTable final : public WaiterTable {
   struct Space {
     IntervalTree<Range, Entry*> tree;
     std::uint64_t next_order = 1;
-    std::size_t waiting = 0;  ///< How many entries of the tree wait.
+    std::size_t waiting = 0;  ///< Number of waiting entries in the tree.
   };
 
   struct alignas(64) Shard {
@@ -82,11 +83,12 @@ class RangeTable final : public WaiterTable {
     void remove_if_unused(ResourceId space) TENURE_REQUIRES(latch);
   };
 
-  /// What a newcomer meets in a space.
+  /// Conflicts of a new request in a space.
   struct Conflict {
     bool blocked = false;
-    bool upgrade = false;     ///< Lies inside a range of its own.
-    std::uint64_t order = 0;  ///< Of an earlier wait of its own that it lies inside, if any.
+    bool upgrade = false;     ///< Lies inside a range that its transaction holds.
+    std::uint64_t order = 0;  ///< Order of an earlier wait of its transaction that it lies inside;
+                              ///< 0: none.
   };
 
   [[nodiscard]] Shard& shard_of(ResourceId space) noexcept;
@@ -102,7 +104,7 @@ class RangeTable final : public WaiterTable {
   [[nodiscard]] static bool blocks(const Entry& other, const Entry& self) noexcept;
   [[nodiscard]] static Entry* find_held(const Space& space, TxnId txn, const Range& range);
   static void grant_waiters(Space& space, const Range& freed, Wakes& wakes);
-  /// Removes a held entry from its space and serves those who waited for it.
+  /// Removes a held entry from its space and grants waiters that it blocked.
   static void remove_held(Shard& shard, Entry& held, Wakes& wakes) TENURE_REQUIRES(shard.latch);
   static void grant(Space& space, Entry& entry, Wakes& wakes);
   static void snapshot_space(const Space& space, std::map<std::string, LockView>& views);

@@ -29,8 +29,8 @@ constexpr std::array all_codes{
     Errc::unavailable, Errc::permission_denied, Errc::unsupported,
 };
 
-/// In quotes, with `\xNN` for what would not show and a backslash before quote and backslash, so
-/// that two texts never look the same.
+/// Quotes a text: `\xNN` for bytes that are not printable, a backslash before quotes and
+/// backslashes. Injective, so that distinct names never print alike.
 std::string quoted(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string result = "\"";
@@ -58,7 +58,7 @@ std::unexpected<Error> not_understood(std::string_view text, std::string_view ex
   return fail(Errc::invalid_argument, std::move(detail));
 }
 
-/// The value that is written as `text`.
+/// Parses a value that to_string() printed.
 template <class Value>
 Result<Value> parse_one_of(std::span<const Value> values, std::string_view text,
                            std::string_view kind) {
@@ -76,7 +76,7 @@ Result<Value> parse_one_of(std::span<const Value> values, std::string_view text,
   return not_understood(text, expected);
 }
 
-/// Takes a number as to_string() writes it off the front of `text`.
+/// Parses a number at the front of `text`, and removes it.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -168,7 +168,8 @@ std::string to_string(ResourceId resource) {
 }
 
 std::string to_string(const KeyRange& range) {
-  // Not `"[" + ...`: g++ 12 sees an overlap in it that is not there, and -Werror stops.
+  // Not `"[" + ...`: g++ 12 warns wrongly about an overlap (-Wrestrict), which -Werror makes an
+  // error.
   std::string text("[");
   text += std::to_string(range.start()) + ", " + std::to_string(range.end());
   return text += "]";
@@ -191,14 +192,14 @@ std::string to_string(const DeadlockReport& report) {
   const std::vector<DeadlockMember>& members = report.members;
   for (std::size_t index = 0; index < members.size(); ++index) {
     const DeadlockMember& next = members[(index + 1) % members.size()];
-    text += index == 0 ? to_string(members[index].txn) + " waits" : ", who waits";
+    text += index == 0 ? to_string(members[index].txn) + " waits" : ", which waits";
     if (!members[index].waits_for.empty()) {
       text += " for " + members[index].waits_for;
     }
-    text += ", held up by " + to_string(next.txn);
+    text += ", blocked by " + to_string(next.txn);
   }
-  text += members.empty() ? "" : "; ";
-  return text + to_string(report.deadlock.victim) + " gives way";
+  text += members.empty() ? "victim: " : "; victim: ";
+  return text + to_string(report.deadlock.victim);
 }
 
 namespace {
@@ -236,7 +237,7 @@ Row row_of(const LockView& lock, const WaiterView& waiter) {
           std::to_string(waiter.waited.count()) + " us"};
 }
 
-/// Columns on a terminal: bytes, without those that continue a UTF-8 character.
+/// Width on a terminal: number of bytes without UTF-8 continuation bytes.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));

@@ -10,7 +10,7 @@ namespace tenure {
 
 namespace {
 
-/// The names of a path's nodes, root first.
+/// Names of the nodes of a path, root first.
 Result<std::vector<std::string>> nodes_of(std::span<const std::string_view> path) {
   if (path.empty() || path.size() > path_depth_max) {
     return fail(Errc::invalid_argument, "a path has 1 to " + std::to_string(path_depth_max) +
@@ -31,7 +31,7 @@ Result<std::vector<std::string>> nodes_of(std::span<const std::string_view> path
   return nodes;
 }
 
-/// Locks the nodes root first by lock(name, mode); gives back what it took if one fails.
+/// Locks the nodes root first by lock(name, mode). If one fails, releases those it has locked.
 template <class Lock>
 Result<void> lock_nodes(const Transaction& txn, std::span<const std::string_view> path,
                         LockMode mode, const Lock& lock) {
@@ -143,7 +143,8 @@ Result<void> Transaction::unlock_path(std::span<const std::string_view> path) co
     return std::unexpected(nodes.error());
   }
   for (auto node = nodes->rbegin(); node != nodes->rend(); ++node) {
-    // The leaf comes first: if it is not held, its ancestors serve other locks and stay.
+    // Leaf first: if it is not held, its ancestors belong to other locks of the transaction and
+    // stay.
     if (Result<void> unlocked = unlock(*node); !unlocked) {
       return unlocked;
     }

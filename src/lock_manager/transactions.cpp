@@ -74,7 +74,7 @@ Txn& Transactions::Stripe::make(std::uint64_t id) {
 }
 
 void Transactions::Stripe::displace_warm() {
-  // What a large transaction had allocated is given back.
+  // Above this capacity the record of a large transaction is freed instead of reused.
   constexpr std::size_t reused_locks_max = 1024;
   if (warm != fresh.get()) {
     if (warm->is_idle()) {

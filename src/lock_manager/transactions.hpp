@@ -20,19 +20,19 @@
 
 namespace tenure::detail {
 
-/// The kinds of things a transaction keeps a list of.
+/// Kinds of locks that a transaction keeps a list of.
 enum class PointKind : std::uint8_t { number, name };
 enum class RangeKind : std::uint8_t { keys, bytes };
 
-/// One transaction: what it holds, what it waits for, whether it is to give way. Guarded by the
-/// latch of its stripe, all of it.
+/// Record of a transaction: its holds, its waits, and whether it is a deadlock victim. The latch of
+/// its stripe guards all members.
 struct Txn {
   Txn(TxnId number, sys::Latch& stripe) noexcept : latch(&stripe) { begin(number); }
 
-  /// Makes an idle record that of another transaction.
+  /// Reuses an idle record for another transaction.
   void begin(TxnId number) noexcept;
 
-  /// Nothing is lost when the record is dropped.
+  /// Whether the record can be dropped or reused.
   [[nodiscard]] bool is_idle() const noexcept {
     return pins == 0 && verdict == nullptr && waits.empty() && lock_count == 0;
   }
@@ -44,52 +44,56 @@ struct Txn {
     return ranges[static_cast<std::size_t>(kind)];
   }
 
-  /// Forgets a wait; the thread that waits keeps the waiter.
+  /// Removes a wait from the list. The waiting thread still owns the waiter.
   void drop_wait(const Waiter& waiter);
-  /// Forgets a wait and frees the waiter, if it is that of a request().
-  /// ENSURES: a thread's own waiter is still in `waits`.
+  /// Removes a wait and destroys the waiter, if request() created it. ENSURES: the waiter of a
+  /// thread stays in `waits`.
   void drop_request(const Waiter& waiter);
-  /// The same waiter if it is that of a request(), else nothing.
+  /// Returns `waiter` if request() created it, else null.
   [[nodiscard]] Waiter* find_request(Waiter* waiter) const;
 
   TxnId id;
-  sys::Latch* latch;           ///< That of its stripe; never changes.
-  std::size_t lock_count = 0;  ///< INVARIANT: how many are in all the lists below.
-  std::uint64_t age = 0;
-  std::uint64_t work = 0;
+  sys::Latch* latch;           ///< Latch of its stripe; never changes.
+  std::size_t lock_count = 0;  ///< INVARIANT: number of entries in the lists below.
+  std::uint64_t age = 0;       ///< Start order for victim policies; the id by default.
+  std::uint64_t work = 0;      ///< Number of granted acquisitions, for VictimPolicy::least_work.
   int priority = 0;
-  std::uint32_t pins = 0;  ///< Handles that point here.
-  bool ending = false;     ///< release_all() is at work; others of this transaction wait for it.
-  bool notified = false;   ///< Of a victim: some call has answered deadlock.
+  std::uint32_t pins = 0;  ///< Number of handles that refer to the record.
+  bool ending = false;     ///< release_all() is in progress; other calls of the transaction wait.
+  bool notified = false;   ///< A call of the victim has returned the deadlock error.
   std::chrono::steady_clock::time_point since = {};
 
-  /// The locks held. Each lock knows its index here, so that letting go of one costs the same
-  /// however many there are. A lock granted to a waiter is entered when the waiter claims it;
-  /// until then it is found through `waits`.
+  /// Held locks. Each lock stores its index here, so a release is O(1). A lock that was granted to
+  /// a waiter is added when the waiter claims it; until then `waits` leads to it.
   std::array<std::vector<std::uint64_t>, 2> points = {};
   std::array<std::vector<std::unique_ptr<RangeEntry>>, 2> ranges = {};
 
-  /// The waits that were not yet claimed, called off or given up by their thread.
+  /// Waits that were not claimed, cancelled or abandoned yet.
   absl::InlinedVector<Waiter*, 1> waits = {};
-  /// Those of them that request() made, which have no thread.
+  /// Waiters among them that request() created; they have no thread.
   std::vector<std::unique_ptr<Waiter>> requests = {};
 
-  /// For the Detector: the last search that came by, and from whom.
+  /// Marks of the Detector: last search that reached the transaction, and its predecessor in it.
   std::uint64_t search = 0;
   TxnId reached_from = {};
 
-  /// The deadlock in which this transaction is to give way.
+  /// Deadlock whose victim this transaction is; null if it is none.
   std::shared_ptr<const Deadlock> verdict = nullptr;
 };
 
-/// All transactions, in stripes with a latch each. Every operation of a transaction enters it
-/// first and latches a lock's shard inside, never the other way round and never two stripes; so
-/// who has latched all stripes (Freeze) has stopped the whole table.
+/// Striped table of transactions, with a latch per stripe.
+///
+/// Every operation enters its transaction (latches the stripe) before it latches a shard of locks;
+/// never the other way round, and never two stripes. So a thread that has latched all stripes
+/// (Freeze) has stopped all operations.
+///
+/// Thread safe.
 class Transactions {
  public:
   Transactions();
 
-  /// A transaction that is entered: its stripe is latched until the end of the scope.
+  /// Guard of an entered transaction: its stripe is latched until the end of the scope. Empty
+  /// (false) if the transaction does not exist.
   class Entered {
    public:
     Entered(sys::Latch& latch, Txn* txn) noexcept : latch_(&latch), txn_(txn) {}
@@ -106,7 +110,7 @@ class Transactions {
     Txn* txn_;
   };
 
-  /// Enters a transaction that is made if it does not exist.
+  /// Enters a transaction; creates it if it does not exist.
   [[nodiscard]] Entered enter(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
     Stripe& stripe = stripe_of(id);
     stripe.latch.lock();
@@ -122,9 +126,9 @@ class Transactions {
     const bool is_it = warm != nullptr && warm->id == id && !warm->ending;
     return {stripe.latch, is_it ? warm : find_not_ending(stripe, id)};
   }
-  /// Leaves an entered transaction for a moment, so that others of its stripe get in.
+  /// Yields the latch of an entered transaction to other threads for a moment.
   static void pause(const Txn& entered) { yield_latch(*entered.latch); }
-  /// Enters a transaction that somebody has pinned.
+  /// Enters a pinned transaction, without a lookup.
   [[nodiscard]] Entered enter(Txn& pinned) TENURE_NO_THREAD_SAFETY_ANALYSIS {
     pinned.latch->lock();
     while (pinned.ending) [[unlikely]] {
@@ -136,7 +140,7 @@ class Transactions {
   /// end and does not make it the warm one.
   [[nodiscard]] Entered enter_for_search(TxnId id);
 
-  /// All transactions stopped, for as long as it lives.
+  /// Stop-the-world guard: latches all stripes for its lifetime.
   class Freeze {
    public:
     explicit Freeze(Transactions& all);
@@ -148,10 +152,11 @@ class Transactions {
     Transactions& all_;
   };
 
-  /// REQUIRES: a Freeze, or the stripe of `id` entered.
+  /// Finds a transaction; null if it does not exist. REQUIRES: a Freeze, or an entered transaction
+  /// of the same stripe.
   [[nodiscard]] Txn* find(TxnId id);
 
-  /// Calls visit(txn) for each one, a stripe at a time.
+  /// Calls visit(txn) for each transaction, one stripe at a time: no consistent snapshot.
   template <class Visit>
   void visit(Visit&& visit) {
     for (Stripe& stripe : stripes_) {
@@ -168,21 +173,21 @@ class Transactions {
  private:
   struct alignas(64) Stripe {
     sys::Latch latch;
-    /// The one that was entered last. INVARIANT: no other one is idle, so that a transaction
-    /// which takes and releases single locks keeps its record and no more than one is idle.
+    /// Record that was entered last. INVARIANT: no other record is idle. So a transaction that
+    /// acquires and releases single locks keeps its record, and at most one idle record exists.
     Txn* warm TENURE_GUARDED_BY(latch) = nullptr;
-    /// The warm one if it was never displaced; all others are known. So transactions that come
-    /// and go one after the other use this one record and never touch the map.
+    /// The warm record if it was never displaced; all other records are in `known`. So transactions
+    /// that follow one another reuse one record and never touch the map.
     std::unique_ptr<Txn> fresh TENURE_GUARDED_BY(latch);
     absl::flat_hash_map<std::uint64_t, std::unique_ptr<Txn>> known TENURE_GUARDED_BY(latch);
 
-    /// Finds a transaction, whatever it is doing.
+    /// Finds a transaction, even if it is ending.
     [[nodiscard]] Txn* find(std::uint64_t id) TENURE_REQUIRES(latch);
     /// Finds a transaction and makes it the warm one.
     Txn* look_up(std::uint64_t id) TENURE_REQUIRES(latch);
     Txn& make(std::uint64_t id) TENURE_REQUIRES(latch);
-    /// Puts away the warm one: what is idle is forgotten, but for a fresh one, which may be used
-    /// again.
+    /// Makes room for another warm record. An idle one is destroyed, except a fresh one, which is
+    /// reused.
     void displace_warm() TENURE_REQUIRES(latch);
   };
 

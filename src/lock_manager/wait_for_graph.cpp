@@ -16,7 +16,7 @@ const std::set<TxnId>& holders_of(const Edges& edges, TxnId waiter) {
   return found == edges.end() ? none : found->second;
 }
 
-/// Breadth first: who was reached, each from whom, and who is yet to be searched.
+/// State of a breadth-first search: reached transactions with their predecessors, and the frontier.
 struct Reached {
   void add(TxnId txn, TxnId waiter) {
     if (from.try_emplace(txn, waiter).second) {
@@ -24,7 +24,7 @@ struct Reached {
     }
   }
 
-  /// The way by which `start` was reached from itself.
+  /// Path by which `start` was reached from itself.
   [[nodiscard]] std::vector<TxnId> cycle_through(TxnId start) const {
     std::vector<TxnId> cycle;
     for (TxnId txn = from.at(start); txn != start; txn = from.at(txn)) {
@@ -39,8 +39,8 @@ struct Reached {
   std::deque<TxnId> to_search = {};
 };
 
-/// Depth first through everything that was not yet searched. No recursion: a chain of waiters may
-/// be longer than the stack of a thread.
+/// Depth-first search of the parts of the graph that were not searched yet. Iterative, because a
+/// chain of waiters may be longer than the stack of a thread.
 class CycleSearch {
  public:
   explicit CycleSearch(const Edges& edges) : edges_(edges) {}
@@ -61,7 +61,7 @@ class CycleSearch {
       } else if (known->second) {
         return path_since(holder);
       } else {
-        // Searched before without finding a cycle: there is none that way.
+        // Searched before without finding a cycle, so no cycle leads through it.
       }
     }
     return std::nullopt;
@@ -90,7 +90,8 @@ class CycleSearch {
 
   const Edges& edges_;
   std::vector<Step> path_;
-  std::map<TxnId, bool> is_on_path_;  ///< Of every transaction that was entered.
+  std::map<TxnId, bool>
+      is_on_path_;  ///< For every visited transaction: whether it is on the current path.
 };
 
 }  // namespace
@@ -129,7 +130,7 @@ std::optional<std::vector<TxnId>> WaitForGraph::detect_cycle() const {
   return std::nullopt;
 }
 
-/// Breadth first, so that the cycle is as short as any through `start`.
+/// Breadth first, so that the cycle is a shortest one through `start`.
 std::optional<std::vector<TxnId>> WaitForGraph::cycle_from(TxnId start) const {
   Reached reached{.to_search = {start}};
   while (!reached.to_search.empty()) {

@@ -23,7 +23,7 @@ void Waiter::sleep(const WaitOptions& wait) {
   const std::stop_callback on_stop(wait.cancel, [this] {
     std::uint32_t seen = state.load();
     while (seen <= parked && !state.compare_exchange_weak(seen, interrupted)) {
-      // Somebody else changed it; `seen` has the new state.
+      // Another thread changed the state; `seen` has the new value.
     }
     if (seen == parked) {
       sys::unpark(&state);

@@ -24,18 +24,26 @@ class PointLock;
 struct Txn;
 struct Waiter;
 
-/// The first three are pending: the waiter stands in its queue. The others are final.
+/// States of a waiter. Pending waiters are in their queue; the other states are final.
+///
+///   state        pending   set by                        meaning
+///   waiting      yes       the waiter                    no thread is parked on it
+///   parked       yes       the waiter                    its thread is parked
+///   interrupted  yes       a stop request                its thread has to check its stop token
+///   granted      no        release, downgrade, ...       it holds the lock
+///   deadlock     no        Detector                      its transaction is a victim
+///   ended        no        cancel, timeout, release_all  the wait was cancelled
 enum WaitState : std::uint32_t {
-  waiting,      ///< nobody sleeps on it
-  parked,       ///< its thread sleeps
-  interrupted,  ///< its thread is to look at its stop token
-  granted,      ///< holds the lock
-  deadlock,     ///< chosen as victim
-  ended,        ///< called off by the transaction
+  waiting,      ///< Pending; no thread is parked on it.
+  parked,       ///< Pending; its thread is parked.
+  interrupted,  ///< Pending; its thread has to check its stop token.
+  granted,      ///< The waiter holds the lock.
+  deadlock,     ///< The transaction was chosen as victim.
+  ended,        ///< The wait was cancelled.
 };
 
-/// The threads to wake once no latch is held: declare it before the latches, and it wakes after
-/// they are gone.
+/// Deferred wake-ups: collects parked threads and wakes them in its destructor. Declare it before
+/// the latch guards, so that a woken thread does not block on a latch of its waker.
 class Wakes {
  public:
   Wakes() = default;
@@ -55,42 +63,45 @@ class Wakes {
   absl::InlinedVector<const std::atomic<std::uint32_t>*, 4> words_;
 };
 
-/// Where waiters wait: a table of locks of one shape. All members latch what they look at.
-/// REQUIRES everywhere: the stripe of the waiter's transaction is latched.
+/// Interface of the tables in which waiters queue, one per kind of target. All members latch the
+/// shards that they access. REQUIRES for all: the stripe of the transaction of the waiter is
+/// latched.
 class WaiterTable {
  public:
   WaiterTable() = default;
   WaiterTable(const WaiterTable&) = delete;
   WaiterTable& operator=(const WaiterTable&) = delete;
 
-  /// Takes a pending waiter out of its queue, settles it as `outcome`, and serves those behind it.
-  /// False if it was granted in the meantime.
+  /// Removes a pending waiter from its queue, completes it with `outcome`, and grants waiters
+  /// behind it. Returns false if it was granted before.
   virtual bool leave(Waiter& waiter, WaitState outcome, Wakes& wakes) = 0;
 
-  /// Enters a granted waiter's lock into the transaction's list. False if the transaction has let
-  /// go of the lock since.
+  /// Adds the lock of a granted waiter to the list of the transaction. Returns false if the
+  /// transaction has released the lock since.
   virtual bool claim(Txn& txn, Waiter& waiter) = 0;
 
-  /// Gives back what a granted waiter was granted, as if it had never asked. True if the
-  /// transaction holds the lock no more.
+  /// Reverts the grant of a waiter. Returns true if the transaction does not hold the lock any
+  /// more.
   virtual bool undo(Txn& txn, Waiter& waiter, Wakes& wakes) = 0;
 
-  /// Appends the transactions that `waiter` waits for; none if it is no longer pending. Those who
+  /// Appends the transactions that `waiter` waits for; none if it is not pending. Transactions that
   /// are reachable through another one may be left out.
   virtual void blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) = 0;
 
-  /// Grants a pending waiter whom only his place in the queue keeps out. False if a holder does.
+  /// Grants a pending waiter that is blocked by its queue position only. Returns false if a holder
+  /// blocks it.
   virtual bool admit_out_of_turn(Waiter& waiter, Wakes& wakes) = 0;
 
-  /// For people: `resource 7`.
+  /// Human-readable target: `resource 7`.
   [[nodiscard]] virtual std::string describe(const Waiter& waiter) const = 0;
 
  protected:
   ~WaiterTable() = default;
 };
 
-/// One request that stands in a queue. Lives on the stack of the thread that waits, or, for a
-/// request() that waits by itself, in its transaction.
+/// A queued request. It is on the stack of the waiting thread or, for request(), in its
+/// transaction. The latch of the shard guards the members that describe the queue; `state` is
+/// atomic.
 struct Waiter {
   Waiter(TxnId txn_id, LockMode requested, WaiterTable& where) noexcept
       : txn(txn_id), wanted(requested), mode(requested), table(&where) {}
@@ -99,14 +110,15 @@ struct Waiter {
     return state.load(std::memory_order_acquire) <= interrupted;
   }
 
-  /// ENSURES: the waiter is not touched any more, since its thread may now return and drop it.
+  /// Sets the final state and wakes the thread. ENSURES: the waiter is not accessed afterwards,
+  /// because its thread may return and destroy it.
   void complete(WaitState outcome, Wakes& wakes) {
     if (state.exchange(outcome, std::memory_order_acq_rel) == parked) {
       wakes.add(state);
     }
   }
 
-  /// Sleeps until the waiter is settled, the deadline passes or the token is stopped.
+  /// Blocks until the waiter is completed, the deadline passes or the token is stopped.
   void sleep(const WaitOptions& wait);
 
   using QueueHook = boost::intrusive::list_member_hook<
@@ -115,22 +127,23 @@ struct Waiter {
   std::atomic<std::uint32_t> state = waiting;
 
   TxnId txn;
-  LockMode wanted;               ///< What was asked for.
-  LockMode mode;                 ///< What it will hold: joined with what it held when it asked.
-  bool upgrade = false;          ///< Held the lock when it asked; stands before those who did not.
-  LockMode before{};             ///< Of a granted upgrade: what was held until then,
-  std::uint16_t count_then = 0;  ///< and how often it was held right after the grant.
+  LockMode wanted;       ///< Requested mode.
+  LockMode mode;         ///< Mode after the grant: the join of `wanted` and the mode held before.
+  bool upgrade = false;  ///< The transaction holds the lock: precedes non-holders.
+  LockMode before{};     ///< Mode held before a granted upgrade.
+  std::uint16_t count_then = 0;  ///< Hold count right after the grant.
 
   WaiterTable* table;
-  std::uint64_t resource = 0;                   ///< For points: which,
-  PointLock* lock = nullptr;                    ///< and where it queues, while it is pending.
-  std::unique_ptr<RangeEntry> entry = nullptr;  ///< For ranges: which.
+  std::uint64_t resource = 0;                   ///< Point lock: its resource.
+  PointLock* lock = nullptr;                    ///< Point lock: its lock, while pending.
+  std::unique_ptr<RangeEntry> entry = nullptr;  ///< Range lock: its entry.
 
   std::chrono::steady_clock::time_point since = {};
-  std::shared_ptr<const Deadlock> verdict = nullptr;  ///< Why, when settled as deadlock.
+  std::shared_ptr<const Deadlock> verdict =
+      nullptr;  ///< Deadlock, if its transaction is the victim.
 };
 
-/// How a waiter looks to people.
+/// View of a waiter for snapshots.
 [[nodiscard]] WaiterView view_of_waiter(const Waiter& waiter,
                                         std::chrono::steady_clock::time_point now);
 

@@ -11,13 +11,13 @@
 
 namespace tenure::net {
 
-/// Counts how much of a limit is used, in total and by each party (a user, an address), so that one
-/// party cannot use all of it. Not thread safe.
+/// Fair-share limiter: counts the used units of a limit, in total and by party (a user, an
+/// address), so that one party cannot exhaust it. Not thread safe.
 class Shares {
  public:
   struct Limits {
-    std::size_t total_max = 0;
-    std::size_t each_max = 0;
+    std::size_t total_max = 0;  ///< Units of all parties.
+    std::size_t each_max = 0;   ///< Units of one party.
   };
   /// One party gets at most three quarters, rounded up.
   [[nodiscard]] static constexpr Limits three_quarters_of(std::size_t total_max) {
@@ -53,7 +53,7 @@ class Shares {
   Shares(const Shares&) = delete;
   Shares& operator=(const Shares&) = delete;
 
-  /// Nothing: all is used, or the party has its share.
+  /// Takes one unit for a party. Returns nothing if a limit is reached.
   [[nodiscard]] std::optional<Share> take(const std::string& party);
   [[nodiscard]] std::size_t taken() const noexcept { return taken_; }
 

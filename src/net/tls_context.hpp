@@ -25,7 +25,7 @@ struct ServerTlsOptions {
   bool requires_certificate = true;
 };
 
-/// Builds the TLS context of a server. `invalid_argument` says which file is wrong.
+/// Builds the TLS context of a server. The detail of `invalid_argument` names the invalid file.
 [[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> server_context(
     const ServerTlsFiles& files, ServerTlsOptions options = {});
 
@@ -36,7 +36,7 @@ struct ClientTlsFiles {
   std::string key{};          ///< Private key of the certificate.
 };
 
-/// Builds the TLS context of a client. `invalid_argument` says which file is wrong.
+/// Builds the TLS context of a client. The detail of `invalid_argument` names the invalid file.
 [[nodiscard]] Result<std::unique_ptr<boost::asio::ssl::context>> client_context(
     const ClientTlsFiles& files);
 

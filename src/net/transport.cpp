@@ -110,7 +110,7 @@ class TlsTransport final : public Transport {
   void handshake(Done done) override {
     auto finished = [this, done = std::move(done)](const error_code& error) mutable {
       is_handshake_elsewhere_ = false;
-      // Reports the reason: "verification failed" alone does not tell the user what to do.
+      // Reports the reason: "verification failed" alone does not name the cause.
       const auto verdict = SSL_get_verify_result(stream_->native_handle());
       error&& verdict != X509_V_OK ? done({static_cast<int>(verdict), certificate_category()})
                                    : done(error);

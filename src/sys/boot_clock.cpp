@@ -16,8 +16,8 @@
 namespace tenure::sys {
 namespace {
 
-/// Time that passes no slower than either of two clocks. The counterpart of ShorterTime for several
-/// threads: a double buffer, of which one half is read while the other one is written.
+/// Time that passes no slower than either of two clocks: the counterpart of ShorterTime for several
+/// threads. A seqlock over a double buffer: readers use one half while the other is written.
 class LongerTime {
  public:
   explicit LongerTime(ClockPair now) noexcept {
@@ -27,7 +27,7 @@ class LongerTime {
   [[nodiscard]] std::chrono::nanoseconds at(ClockPair now) noexcept {
     auto version = version_.load(std::memory_order_acquire);
     auto anchor = anchors_[version % 2].load();
-    // The half that was read is written only after the version has changed.
+    // An unchanged version proves that the half was not written during the read.
     while (version != version_.load(std::memory_order_acquire)) {
       version = version_.load(std::memory_order_acquire);
       anchor = anchors_[version % 2].load();
@@ -50,7 +50,7 @@ class LongerTime {
     ClockPair clocks{};
     std::chrono::nanoseconds time{};
   };
-  /// Release and acquire: a reader that sees a newer half also sees the newer version.
+  /// Release and acquire, so that a reader that sees a newer half also sees the newer version.
   class Half {
    public:
     void store(const Anchor& anchor) noexcept {
@@ -82,8 +82,8 @@ timespec to_timespec(std::chrono::nanoseconds time) noexcept {
           .tv_nsec = static_cast<long>((time - seconds).count())};
 }
 
-/// A file descriptor of the kernel's. Throws std::system_error, as std::thread does, when the
-/// process has no descriptor left; connect() makes an Errc of it.
+/// Owner of a file descriptor. Throws std::system_error, as std::thread does, if the process has no
+/// descriptor left; connect() maps it to an Errc.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {
@@ -101,7 +101,7 @@ class Descriptor {
   int number_;
 };
 
-/// Ours, because neither futex(2) nor condition variables take CLOCK_BOOTTIME.
+/// Alarm on a timerfd, because neither futex(2) nor condition variables support CLOCK_BOOTTIME.
 class RealAlarm : public Alarm {
  public:
   void wait_until(std::optional<BootTime> when) override {
@@ -147,7 +147,7 @@ BootTime BootClock::now() noexcept {
 }
 
 Deadline Deadline::at(BootTime when) noexcept {
-  // In this order: a pause between the two makes it earlier.
+  // In this order, so that a preemption between the two makes the deadline earlier, not later.
   const auto now = read_clocks(CLOCK_BOOTTIME);
   const auto left = when - BootClock::now();
   return {.due = {.steered = now.steered + left, .raw = now.raw + left}};
@@ -161,7 +161,7 @@ std::chrono::nanoseconds Deadline::left() const noexcept {
 timespec Deadline::look_at() const noexcept {
   const auto now = read_clock(CLOCK_BOOTTIME);
   const auto left = this->left();
-  // Of so little even a clock that is slowed down loses less than leases tolerate.
+  // Over such a short time, even a slowed-down clock loses less than leases tolerate.
   const bool is_near = left <= steering_window;
   // A time in the past fires at once, but 0 would switch the timer off.
   return to_timespec(

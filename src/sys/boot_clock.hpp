@@ -12,8 +12,8 @@ namespace tenure::sys {
 /// Clock of a client that holds leases. Of each interval it counts the longer measure of
 /// CLOCK_BOOTTIME and CLOCK_MONOTONIC_RAW: the first runs while the machine sleeps, which
 /// std::chrono::steady_clock does not, the second is not slowed down by NTP (steered_clock.hpp).
-/// Like CLOCK_BOOTTIME when the process begins, and ahead of it later; Deadline converts. Two
-/// processes do not have the same time. Thread safe, lock-free.
+/// Like CLOCK_BOOTTIME when the process begins, and ahead of it later; Deadline converts. Times
+/// of two processes are not comparable. Thread safe, lock-free.
 struct BootClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -26,22 +26,22 @@ struct BootClock {
 
 using BootTime = BootClock::time_point;
 
-/// A moment in the future on both clocks, for timers of the kernel and for other processes. It has
-/// come when either clock says so.
+/// Point in time on both clocks, for kernel timers and for other processes. It has passed when
+/// either clock has reached it.
 struct Deadline {
   ClockPair due{};
 
   [[nodiscard]] static Deadline at(BootTime when) noexcept;
 
-  /// Zero or less: it has come.
+  /// Remaining time; zero or less: the deadline has passed.
   [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
-  /// When to look at left() again, as an absolute time for a timer on CLOCK_BOOTTIME. Up to a tenth
-  /// of the time early, because that clock may be slowed down until then.
+  /// Time at which to check left() again, as an absolute time for a timer on CLOCK_BOOTTIME. Up to
+  /// a tenth of the remaining time early, because NTP may slow that clock down until then.
   [[nodiscard]] timespec look_at() const noexcept;
 };
 
-/// Lets one thread sleep until a time or until somebody rings. A ring is never lost: one that comes
-/// while nobody sleeps ends the next sleep at once.
+/// Timed wait of one thread, which other threads can end by ring(). A ring is never lost: one
+/// without a waiting thread ends the next wait at once.
 class Alarm {
  public:
   Alarm() = default;
@@ -49,14 +49,13 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
   virtual ~Alarm() = default;
 
-  /// Without a time: until somebody rings. May also return for no reason.
+  /// Blocks until `when`, or until ring() if it is empty. May return spuriously.
   virtual void wait_until(std::optional<BootTime> when) = 0;
-  /// Thread safe.
+  /// Ends the current or next wait. Thread safe.
   virtual void ring() noexcept = 0;
 };
 
-/// The time that leases are counted in, and what wakes a thread by it. Tests bring their own.
-/// Thread safe.
+/// Source of time for leases, and of timed waits. Tests inject a manual one. Thread safe.
 class Clock {
  public:
   Clock() = default;
@@ -68,7 +67,7 @@ class Clock {
   [[nodiscard]] virtual std::unique_ptr<Alarm> make_alarm() = 0;
 };
 
-/// The clock of this machine. Its alarms also wake a thread that is due when the machine wakes up.
+/// Clock of this machine. Its alarms also fire when the machine wakes from sleep after their time.
 [[nodiscard]] Clock& real_clock();
 
 }  // namespace tenure::sys

@@ -5,8 +5,8 @@
 
 namespace tenure::sys {
 
-/// std::chrono::steady_clock as of the last tick of the kernel, some milliseconds ago at most: for
-/// where people look at it, and where reading the exact time would cost more than the rest.
+/// std::chrono::steady_clock as of the last kernel tick, at most some milliseconds ago. For
+/// human-readable ages on hot paths, where reading the exact time would cost more than the rest.
 [[nodiscard]] inline std::chrono::steady_clock::time_point coarse_now() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -19,7 +19,7 @@ void append_hex(std::string& out, std::string_view lead, std::uint8_t byte) {
   out += hex_digits[byte & 15U];
 }
 
-/// What stands after the backslash for these, or 0.
+/// Character after the backslash of a short escape; 0 if there is none.
 char short_escape(std::uint8_t byte) {
   switch (byte) {
     case '"': return '"';
@@ -37,7 +37,7 @@ bool is_control(std::string_view character) {
   return first < 0x20 || first == 0x7F || (first == 0xC2 && byte_at(character, 1) < 0xA0);
 }
 
-/// U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 reorder what is shown.
+/// U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 reorder the text.
 bool is_reordering(std::string_view character) {
   return character == "\u200E" || character == "\u200F" ||
          (character >= "\u202A" && character <= "\u202E" && character.size() == 3) ||

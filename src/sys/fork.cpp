@@ -18,8 +18,8 @@ void advance_in_child() noexcept {
 
 namespace {
 
-/// The descriptors that a child closes. A std::mutex, because clang does not follow one that is
-/// locked by one fork() handler and unlocked by another.
+/// Descriptors that a child closes. A std::mutex, because clang's thread safety analysis cannot
+/// follow a mutex that one fork() handler locks and another one unlocks.
 struct Descriptors {
   std::mutex mutex;
   std::multiset<int> numbers;  ///< Guarded by mutex.

@@ -6,8 +6,9 @@
 
 namespace tenure::sys {
 
-/// Generation of this process: it changes in the child of every fork() after watch_forks(). A value
-/// kept from before tells a child from its parent, as getpid() would without a system call.
+/// Fork generation of this process: changes in the child of every fork() after watch_forks(). A
+/// stored value distinguishes a child from its parent, like getpid() but without a system call.
+/// Thread safe.
 class ForkEpoch {
  public:
   [[nodiscard]] static std::uint32_t now() noexcept {
@@ -19,16 +20,16 @@ class ForkEpoch {
   static std::atomic<std::uint32_t> current_;
 };
 
-/// Registers the fork() handlers (pthread_atfork) of this process. More than once does no harm.
-/// Thread safe.
+/// Registers the fork() handlers (pthread_atfork) of this process. Idempotent. Thread safe.
 void watch_forks();
 
-/// Has a descriptor closed in every child of fork(), so that a child neither uses the connection of
-/// its parent nor keeps it open. REQUIRES: reset() before the descriptor is closed. Thread safe.
+/// Closes a descriptor in every child of fork(), so that a child neither uses the connection of its
+/// parent nor keeps it open. REQUIRES: reset() before the descriptor is closed. Thread safe.
 class ClosedInChild {
  public:
   explicit ClosedInChild(int descriptor);
-  /// Of the descriptor that `open` returns; no fork() comes in between. Negative: there is none.
+  /// Registers the descriptor that `open` returns, if it is not negative. Atomic: no fork() happens
+  /// between opening and registering.
   explicit ClosedInChild(const std::function<int()>& open);
   ClosedInChild(const ClosedInChild&) = delete;
   ClosedInChild& operator=(const ClosedInChild&) = delete;

@@ -71,7 +71,7 @@ class JsonWriter {
   }
   JsonWriter& id(std::string_view name, std::uint64_t number) { return key(name).id(number); }
   /// Arbitrary bytes. UTF-8 is written as text; anything else in base64, and a second field
-  /// `<name>_encoding` says so.
+  /// `<name>_encoding` names the encoding.
   JsonWriter& bytes(std::string_view name, std::string_view content);
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

@@ -7,8 +7,8 @@
 namespace tenure::sys {
 
 void Latch::lock_slowly() noexcept {
-  // A holder needs well under a microsecond unless it lost its CPU; then spinning on only keeps
-  // the CPU from it.
+  // A holder needs well under a microsecond unless it was preempted; then further spinning only
+  // delays it.
   constexpr int spins_before_yield = 128;
   for (;;) {
     for (int spin = 0; spin < spins_before_yield; ++spin) {

@@ -7,11 +7,12 @@
 
 namespace tenure::sys {
 
-/// A mutex of four bytes for critical sections of nanoseconds: one exchange to lock, one plain
-/// store to unlock. Who finds it taken spins for a moment, then lets others run.
+/// Spin lock of four bytes for critical sections of nanoseconds: one exchange to lock, one plain
+/// store to unlock. A thread that finds it locked spins briefly, then yields the CPU. Not fair, not
+/// recursive.
 ///
-/// Ours, because std::mutex takes 40 bytes and a second atomic operation to unlock, and the lock
-/// table has thousands of them, each beside what it guards in one cache line.
+/// Not std::mutex, which takes 40 bytes and a second atomic operation to unlock: the lock table has
+/// thousands of latches, each in one cache line with the data that it guards.
 class TENURE_CAPABILITY("latch") Latch {
  public:
   void lock() noexcept TENURE_ACQUIRE() {
@@ -32,7 +33,7 @@ class TENURE_CAPABILITY("latch") Latch {
   std::atomic<std::uint32_t> taken_ = 0;
 };
 
-/// Holds a latch for a scope. std::lock_guard does the same, but clang does not follow it.
+/// Scoped guard of a latch. Unlike std::lock_guard it has annotations for thread safety analysis.
 class TENURE_SCOPED_CAPABILITY LatchGuard {
  public:
   explicit LatchGuard(Latch& latch) noexcept TENURE_ACQUIRE(latch) : latch_(latch) {

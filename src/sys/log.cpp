@@ -21,7 +21,8 @@
 namespace tenure::log {
 namespace {
 
-constexpr std::size_t events_known_max = 1024;  ///< Events are literals; this is for the careless.
+/// Bound of the table of event names. Names are literals, so it is not reached in practice.
+constexpr std::size_t events_known_max = 1024;
 
 template <class Number>
 void append_number(std::string& out, Number number) {
@@ -30,14 +31,14 @@ void append_number(std::string& out, Number number) {
   out.append(digits.data(), end);
 }
 
-/// Durations may be infinite, and JSON has no number for that.
+/// Text for an infinite duration, which JSON cannot represent as a number.
 constexpr std::string_view infinite = "infinite";
 
 bool is_finite(double number) {
   return number - number == 0;
 }
 
-/// 2024-05-01T12:00:00.123Z
+/// Formats a time as 2024-05-01T12:00:00.123Z.
 std::string timestamp(std::chrono::system_clock::time_point when) {
   const auto since = std::chrono::floor<std::chrono::milliseconds>(when.time_since_epoch());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
@@ -57,14 +58,14 @@ void write_to_stderr(std::string_view lines) {
       continue;
     }
     if (written <= 0) {
-      return;  // Nobody reads it: there is nowhere to complain.
+      return;  // The reader of stderr is gone, so there is no place to report the error.
     }
     lines.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
 bool wants_colour() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment of the process.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
   return ::isatty(STDERR_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
 }
 
@@ -170,7 +171,8 @@ class Log::Core {
     std::size_t silenced;
   };
 
-  /// How many lines of this event were not written before this one; nothing: this neither.
+  /// Rate limit: number of suppressed lines of this event before this one; nothing if this line is
+  /// suppressed too.
   std::optional<std::size_t> admit(std::string_view event,
                                    std::chrono::system_clock::time_point when) {
     auto it = windows_.find(event);
@@ -286,7 +288,7 @@ class Log::Core {
 
   Options options_;
   bool has_colour_ = false;
-  std::mutex mutex_;  ///< Guards all below.
+  std::mutex mutex_;  ///< Guards the members below.
   std::condition_variable changed_;
   std::deque<std::string> queue_;
   std::map<std::string, Window, std::less<>> windows_;
@@ -309,7 +311,7 @@ void Log::flush() {
 
 namespace {
 
-/// The one of this process. Shared, so that stop() does not end it under somebody's line.
+/// Log of this process. A shared_ptr, so that stop() does not destroy it while another thread logs.
 struct Current {
   std::mutex mutex;
   std::shared_ptr<Log> log;
@@ -323,7 +325,7 @@ struct Current {
       const std::lock_guard lock(mutex);
       std::swap(log, next);
     }
-    // The one before ends here, not under the mutex: it writes what it still has.
+    // The previous log is destroyed here, outside of the mutex, because it writes its queue.
   }
 };
 

@@ -18,22 +18,24 @@ namespace tenure::sys {
 class JsonWriter;
 }  // namespace tenure::sys
 
-/// Structured logs: what happened is a word (`lease_expired`), the rest are fields.
+/// Structured asynchronous logging: an event name (`lease_expired`) and fields.
 ///
 ///     log::info("lease_expired", {{"lease", id}, {"locks", n}});
 ///
-/// Ours and not spdlog's, because what spdlog has we do not want (patterns that do not escape) and
-/// what we want it does not have (fields, a limit for each event). The caller only formats; a
-/// thread writes, so a stalled terminal or pipe never stalls a lock. What does not fit into the
-/// queue is dropped and counted. Thread safe.
+/// The caller formats the line and queues it; a thread writes it, so a stalled terminal or pipe
+/// never delays a lock operation. Lines that exceed the queue or the rate limit of their event are
+/// dropped and counted. Values are escaped, so that they cannot forge lines. (Not spdlog: its
+/// patterns do not escape, and it has neither fields nor rate limits by event.)
+///
+/// Thread safe.
 namespace tenure::log {
 
 enum class Level : std::uint8_t { debug, info, warning, error };
 
-/// `automatic` is text if it goes to a terminal, else JSON.
+/// Format of lines. `automatic`: text on a terminal, else JSON.
 enum class Format : std::uint8_t { automatic, text, json };
 
-/// What a field may hold. Ids are strings in JSON: they are larger than what a double can hold.
+/// Value of a field. Ids are strings in JSON, because a double cannot represent all 64-bit numbers.
 class Value {
  public:
   // NOLINTBEGIN(google-explicit-constructor): so that a field is written {"locks", 3}.
@@ -46,7 +48,7 @@ class Value {
   Value(const std::string& value) : what_(std::string_view(value)) {}
   template <class Tag>
   Value(Strong<std::uint64_t, Tag> id) : what_(Id{id.get()}) {}
-  /// In milliseconds; end the key in `_ms`.
+  /// Duration in milliseconds; the key ends in `_ms`.
   template <class Rep, class Period>
   Value(std::chrono::duration<Rep, Period> value)
       : what_(std::chrono::duration<double, std::milli>(value).count()) {}
@@ -63,7 +65,7 @@ class Value {
   std::variant<bool, std::int64_t, std::uint64_t, double, std::string_view, Id> what_;
 };
 
-/// Lives only as long as the call it is given to.
+/// Key and value of a field. Refers to the arguments, so it is valid during the call only.
 struct Field {
   std::string_view key;
   Value value;
@@ -71,27 +73,28 @@ struct Field {
 using Fields = std::initializer_list<Field>;
 
 struct Options {
-  Level level = Level::info;  ///< Less than this is not written.
+  Level level = Level::info;  ///< Minimum level of written lines.
   Format format = Format::automatic;
-  /// Lines of one event in one second; the others are counted, and the next line says how many.
+  /// Maximum number of lines of one event per second. Further lines are counted; the next line has
+  /// their number.
   std::size_t lines_per_event_max = 50;
-  std::size_t queue_lines_max = 8192;  ///< Lines that wait to be written.
-  /// Where whole lines go, '\n' included; stderr if not given. Called by one thread at a time.
+  std::size_t queue_lines_max = 8192;  ///< Maximum number of queued lines.
+  /// Writes whole lines, each with its '\n'; by default to stderr. Called by one thread at a time.
   std::function<void(std::string_view)> write{};
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;
 };
 
-/// One stream of lines with a thread that writes them.
+/// Log with its writer thread. Thread safe.
 class Log {
  public:
   explicit Log(Options options);
-  /// Writes what is queued.
+  /// Writes the queued lines.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
   void line(Level level, std::string_view event, Fields fields = {});
-  /// Waits until all that was logged before is written.
+  /// Waits until all lines logged before are written.
   void flush();
 
  private:
@@ -99,9 +102,10 @@ class Log {
   std::unique_ptr<Core> core_;
 };
 
-/// Sets what the functions below write to. Before it, and after stop(), that is nowhere.
+/// Starts the log of the process, which the functions below use. Before start() and after stop()
+/// they do nothing.
 void start(Options options);
-/// Writes what is queued and ends the thread.
+/// Writes the queued lines and ends the writer thread.
 void stop();
 void flush();
 

@@ -5,8 +5,8 @@
 
 namespace tenure::sys {
 
-/// A page for man(1), written from top to bottom. Nothing in a text is taken for a request of
-/// troff.
+/// Writer of a page for man(1) in troff, from top to bottom. Escapes all texts, so that none is
+/// read as a troff request. Not thread safe.
 class ManPage {
  public:
   struct Title {
@@ -18,17 +18,17 @@ class ManPage {
   explicit ManPage(const Title& title);
 
   ManPage& section(std::string_view title);
-  /// Parted by empty lines.
+  /// Paragraphs, separated by empty lines.
   ManPage& paragraphs(std::string_view text);
-  /// How it is called: what is written as it stands, and what is put in its place.
+  /// Synopsis line: the command in bold, its arguments in italics.
   ManPage& call(std::string_view command, std::string_view arguments);
-  /// Something, and below it what it means.
+  /// Definition: a term, and its meaning indented below it.
   ManPage& term(std::string_view name, std::string_view meaning);
-  /// The same for another page.
+  /// Definition whose term is another page.
   ManPage& page_term(std::string_view name, int section, std::string_view meaning);
-  /// As it stands, line by line.
+  /// Preformatted text.
   ManPage& verbatim(std::string_view text);
-  /// The end: other pages.
+  /// Reference to another page; the last part of a page.
   ManPage& see_also(std::string_view name, int section);
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

@@ -7,7 +7,8 @@
 
 namespace tenure::sys {
 
-/// std::mutex that clang follows: for threads that sleep. A Latch is for nanoseconds.
+/// std::mutex with annotations for clang's thread safety analysis. Blocks in the kernel; use Latch
+/// for critical sections of nanoseconds.
 class TENURE_CAPABILITY("mutex") Mutex {
  public:
   void lock() TENURE_ACQUIRE() { mutex_.lock(); }
@@ -18,7 +19,7 @@ class TENURE_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a mutex for a scope.
+/// Scoped guard of a mutex.
 class TENURE_SCOPED_CAPABILITY MutexGuard {
  public:
   explicit MutexGuard(Mutex& mutex) TENURE_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -30,7 +31,7 @@ class TENURE_SCOPED_CAPABILITY MutexGuard {
   Mutex& mutex_;
 };
 
-/// A condition variable for it. Waits may end without a reason: call them in a loop.
+/// Condition variable for Mutex. Waits may return spuriously, so call them in a loop.
 class Signal {
  public:
   void wait(Mutex& mutex) TENURE_REQUIRES(mutex) {

@@ -19,7 +19,7 @@ void park(const std::atomic<std::uint32_t>& word, std::uint32_t while_equal,
     until.tv_nsec = static_cast<long>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(since_boot - seconds).count());
   }
-  // Every way of returning is fine: the caller looks at the word and the clock again.
+  // The result does not matter: the caller checks the word and the clock again.
   static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, while_equal,
                             deadline ? &until : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY));
 }

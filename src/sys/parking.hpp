@@ -7,7 +7,7 @@
 
 namespace tenure::sys {
 
-/// Tells the CPU that this is a spin loop.
+/// CPU hint for spin loops (pause, yield).
 inline void relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -16,13 +16,13 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Sleeps while `word` has the value `while_equal`, until unpark() or the deadline; may also
-/// return for no reason. Ours, because std::atomic::wait has no deadline.
+/// Futex wait: blocks while `word` equals `while_equal`, until unpark() or the deadline. May return
+/// spuriously. Not std::atomic::wait, which has no deadline.
 void park(const std::atomic<std::uint32_t>& word, std::uint32_t while_equal,
           std::optional<std::chrono::steady_clock::time_point> deadline);
 
-/// Wakes who is parked on `word`. Uses the address only: the word may be gone already, which at
-/// worst wakes somebody else for no reason.
+/// Futex wake: wakes the threads that are parked on `word`. Uses the address only, so the word may
+/// have been destroyed; at worst it wakes an unrelated thread spuriously.
 void unpark(const std::atomic<std::uint32_t>* word) noexcept;
 
 }  // namespace tenure::sys

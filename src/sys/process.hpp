@@ -4,8 +4,9 @@
 
 namespace tenure::sys {
 
-/// Who this process is, for people: host name, process id and a random number, `web-3.812.9f3a`.
-/// The last because ids of processes come back, and containers all have the same ones.
+/// Human-readable label of this process: host name, process id and a random number,
+/// `web-3.812.9f3a`. The random part is needed because process ids are reused, and are the same in
+/// many containers.
 [[nodiscard]] std::string process_label();
 
 }  // namespace tenure::sys

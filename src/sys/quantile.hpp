@@ -5,9 +5,10 @@
 
 namespace tenure::sys {
 
-/// A quantile of what was observed between two looks at a histogram, in the unit of its bounds, by
-/// a straight line within its bucket; nothing if nothing was observed. `quantile` from 0 to 1. A
-/// bucket has a `bound` and the `count` of all that were observed up to it; the last has no bound.
+/// Quantile of the observations between two readings of a cumulative histogram, in the unit of its
+/// bounds, by linear interpolation within the bucket; nothing if there were none. `quantile` is
+/// from 0 to 1. A bucket has a `bound` and the `count` of all observations up to it; the last has
+/// no bound.
 template <class Buckets>
 [[nodiscard]] std::optional<double> quantile_between(const Buckets& before, const Buckets& after,
                                                      double quantile) {
@@ -29,7 +30,7 @@ template <class Buckets>
     lower = after[i].bound;
     counted = total;
   }
-  // Above the largest bound: nothing more is known.
+  // In the last bucket: the largest bound is a lower bound of the quantile.
   return lower;
 }
 

@@ -8,7 +8,7 @@ namespace tenure::sys {
 namespace {
 
 void draw(void* room, std::size_t size) {
-  // Up to 256 bytes are never interrupted and never short (getrandom(2)).
+  // Requests of up to 256 bytes are never interrupted and never short (getrandom(2)).
   if (getrandom(room, size, 0) != static_cast<ssize_t>(size)) {
     std::abort();
   }

@@ -5,10 +5,11 @@
 
 namespace tenure::sys {
 
-/// A number that nobody can guess and that will not come twice. Never 0. Thread safe.
+/// Unpredictable random number (getrandom(2)), never 0. 64 bits, so a repetition is negligible.
+/// Thread safe.
 [[nodiscard]] std::uint64_t random_id();
 
-/// Bytes that nobody can guess. REQUIRES: at most 256. Thread safe.
+/// Fills `bytes` with unpredictable random bytes, for secrets. REQUIRES: at most 256. Thread safe.
 void fill_random(std::span<std::uint8_t> bytes);
 
 }  // namespace tenure::sys

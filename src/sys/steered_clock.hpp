@@ -11,7 +11,7 @@ namespace tenure::sys {
 // wrong only by the error of the oscillator, but it stops while the machine sleeps. Leases tolerate
 // 1 %. So a server counts the shorter of two clocks, and a client the longer.
 
-/// The same moment on a steered clock and on CLOCK_MONOTONIC_RAW.
+/// Readings of a steered clock and of CLOCK_MONOTONIC_RAW at (nearly) the same time.
 struct ClockPair {
   std::chrono::nanoseconds steered{};
   std::chrono::nanoseconds raw{};
@@ -39,14 +39,14 @@ struct ClockPair {
 /// costs precision, because the two clocks are not read at the same moment.
 inline constexpr std::chrono::milliseconds steering_window{10};
 
-/// Time that passes no faster than either of two clocks: of each interval between two calls the
-/// shorter measure counts. For servers, which must not end a lease early. Begins with the steered
-/// clock's time. Reads no clock: the caller passes the time in. Not thread safe.
+/// Time that passes no faster than either of two clocks: each interval between two calls counts
+/// with its shorter measure. For servers, which must not end a lease early. Begins at the time of
+/// the steered clock. Reads no clock: the caller passes the readings. Not thread safe.
 class ShorterTime {
  public:
   explicit ShorterTime(ClockPair now) noexcept : anchor_(now), time_(now.steered) {}
 
-  /// Never goes back.
+  /// Time at these readings. Never goes back.
   [[nodiscard]] std::chrono::nanoseconds at(ClockPair now) noexcept {
     const auto passed = std::min(now.steered - anchor_.steered, now.raw - anchor_.raw);
     last_ = std::max(last_, time_ + passed);
@@ -59,12 +59,12 @@ class ShorterTime {
 
  private:
   ClockPair anchor_;
-  std::chrono::nanoseconds time_;  ///< At `anchor_`.
+  std::chrono::nanoseconds time_;  ///< Time at `anchor_`.
   std::chrono::nanoseconds last_ = time_;
 };
 
-/// Time on a server that ends leases: of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW, the one that runs
-/// slower. Like std::chrono::steady_clock at first, and behind it later. Not thread safe.
+/// Clock of a server that expires leases: the slower of CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW.
+/// Equals std::chrono::steady_clock at first, and falls behind it later. Not thread safe.
 class ServiceClock {
  public:
   using time_point = std::chrono::steady_clock::time_point;

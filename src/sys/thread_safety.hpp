@@ -1,6 +1,6 @@
 #pragma once
 
-/// What clang checks at compile time (-Wthread-safety); nothing for other compilers.
+/// Attributes of clang's thread safety analysis (-Wthread-safety); empty for other compilers.
 #if defined(__clang__)
 #define TENURE_THREAD_ATTRIBUTE(x) __attribute__((x))
 #else

@@ -107,8 +107,8 @@ TEST(CoreModel, deadlocks_over_all_shapes_are_found_as_by_the_reference) {
                                 .pauses = 1});
 }
 
-// Permits are counted: somebody outside a circle may have some to give back. Whoever is refused was
-// stuck, and nobody who waits ever is.
+// Permits are counted: a lease outside of a cycle may hold some and release them. Every refused
+// lease was deadlocked, and no waiting lease ever is.
 TEST(CoreModel, deadlocks_over_permits_are_found_as_by_the_reference) {
   auto things = semaphores();
   things.push_back(names().front());

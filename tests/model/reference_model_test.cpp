@@ -93,10 +93,10 @@ TEST(Reference, ranges_meet_only_in_their_space_and_where_they_share_a_key) {
     return KeysOf{ResourceId{space}, KeyRange::of(start, end).value()};
   };
 
-  EXPECT_TRUE(meet(keys(1, 1, 5), keys(1, 5, 9)));
-  EXPECT_FALSE(meet(keys(1, 1, 5), keys(1, 6, 9)));
-  EXPECT_FALSE(meet(keys(1, 1, 5), keys(2, 1, 5)));
-  EXPECT_FALSE(meet(keys(1, 1, 5), BytesOf{ResourceId{1}, BytesRange::all()}));
+  EXPECT_TRUE(share_a_key(keys(1, 1, 5), keys(1, 5, 9)));
+  EXPECT_FALSE(share_a_key(keys(1, 1, 5), keys(1, 6, 9)));
+  EXPECT_FALSE(share_a_key(keys(1, 1, 5), keys(2, 1, 5)));
+  EXPECT_FALSE(share_a_key(keys(1, 1, 5), BytesOf{ResourceId{1}, BytesRange::all()}));
 }
 
 }  // namespace

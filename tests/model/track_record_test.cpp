@@ -36,8 +36,8 @@ TEST(TrackRecord, release_all_frees_a_name_that_was_granted_unclaimed_and_taken_
   expect_that_release_all_frees_it("seven");
 }
 
-// 004-B18, 004-B10: to resolve the cycle of the first and the third, the third is let in to 7
-// before the second, whom it waits for at 4: that closes another cycle, which must not stay.
+// 004-B18, 004-B10: to resolve the cycle of the first and the third, the third is granted 7 before
+// the second, which it waits for at 4: that closes another cycle, which must not stay.
 TEST(TrackRecord, a_grant_out_of_turn_leaves_no_new_deadlock) {
   const LockManager locks;
   const ResourceId four{4};

@@ -62,8 +62,8 @@ Target draw_target(std::size_t place) {
   return KeysOf{.space = ResourceId{place}, .range = KeyRange::of(1, 9).value()};
 }
 
-// 004-B1, 004.034: a waiter that leaves while it is being granted keeps nothing and loses nobody
-// his turn.
+// 004-B1, 004.034: a waiter that leaves while it is being granted keeps nothing and costs no other
+// waiter its position.
 TEST(StressCancellation, waits_that_end_early_leave_nothing_behind) {
   const LockManager locks;
   Watchdog watchdog(locks);
@@ -104,7 +104,7 @@ TEST(StressCancellation, waits_that_end_early_leave_nothing_behind) {
   EXPECT_TRUE(all_is_free(locks));
 }
 
-// 004.034: cancel_wait races with the grant; what was granted is given back too.
+// 004.034: cancel_wait races with the grant; a grant that came first is released.
 TEST(StressCancellation, cancelled_requests_leave_nothing_behind) {
   const LockManager locks;
   Watchdog watchdog(locks);

@@ -149,11 +149,11 @@ TEST(ClientStress, a_writer_excludes_all_others_and_tokens_grow) {
   }
 }
 
-// Losses from all sides: whoever loses is told, and nothing stays behind.
+// Losses of every kind: each client that loses a lock is notified, and nothing stays behind.
 TEST(ClientStress, a_client_that_loses_a_lock_is_notified) {
   const Clients clients;
   const auto rounds = scaled(200);
-  std::atomic<std::size_t> told = 0;
+  std::atomic<std::size_t> notified = 0;
   std::atomic<std::size_t> lost = 0;
   {
     std::vector<std::jthread> workers;
@@ -167,7 +167,7 @@ TEST(ClientStress, a_client_that_loses_a_lock_is_notified) {
           ASSERT_TRUE(guard) << to_string(guard.error());
           std::latch heard(1);
           const std::stop_callback on_lost(guard->lost(), [&] {
-            ++told;
+            ++notified;
             heard.count_down();
           });
           if (choices.one_in(3)) {
@@ -182,7 +182,7 @@ TEST(ClientStress, a_client_that_loses_a_lock_is_notified) {
     }
   }
 
-  EXPECT_EQ(told, lost);
+  EXPECT_EQ(notified, lost);
 }
 
 }  // namespace

@@ -36,13 +36,13 @@ bool lock_all(const Transaction& txn, std::span<const std::uint64_t> rows) {
       EXPECT_EQ(locked.error().code, Errc::deadlock);
       return false;
     }
-    linger();
+    yield_sometimes();
   }
   return true;
 }
 
-// 004.095, 004-B7, 004-B8, 004-B15: a cycle that nobody resolves, a victim too many that lives
-// for ever, a victim that still writes.
+// 004.095, 004-B7, 004-B8, 004-B15: catches a cycle that stays, a second victim, a victim that
+// never ends, and a victim that still writes.
 TEST(StressDeadlocks, a_storm_of_blocking_transactions_always_makes_progress) {
   const LockManager locks;
   Watchdog watchdog(locks);
@@ -76,7 +76,7 @@ bool acquire_or_abort(const LockManager& locks, TxnId txn, ResourceId row) {
   for (;;) {
     const RequestResult answer = locks.request(txn, row, LockMode::exclusive);
     if (answer.is_granted()) {
-      linger();
+      yield_sometimes();
       return true;
     }
     if (const Deadlock* deadlock = answer.deadlock(); deadlock && deadlock->victim == txn) {
@@ -126,7 +126,7 @@ bool read_then_write(const Transaction& txn, ResourceId row) {
   if (!txn.lock(row, LockMode::shared)) {
     return false;
   }
-  linger();
+  yield_sometimes();
   return txn.lock(row, LockMode::exclusive).has_value();
 }
 
@@ -155,7 +155,7 @@ TEST(StressDeadlocks, a_storm_of_upgrades_always_makes_progress) {
   EXPECT_TRUE(all_is_free(locks));
 }
 
-// 004.036: nobody looks at the moment of the wait; one thread looks now and then.
+// 004.036: a wait does not search for deadlocks; one thread searches now and then.
 TEST(StressDeadlocks, find_deadlock_resolves_a_storm_on_demand) {
   const LockManager locks({.detection = Detection::on_demand});
   Watchdog watchdog(locks);
@@ -188,8 +188,8 @@ TEST(StressDeadlocks, find_deadlock_resolves_a_storm_on_demand) {
   EXPECT_TRUE(all_is_free(locks));
 }
 
-// 004.094, 004-B8, 004-B17: both threads close the cycle at the same moment; nobody or both of them
-// giving way is the bug.
+// 004.094, 004-B8, 004-B17: both threads close the cycle at the same moment. Catches no victim, and
+// two.
 TEST(StressDeadlocks, two_transactions_that_deadlock_have_exactly_one_victim) {
   const LockManager locks;
   Watchdog watchdog(locks);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t threads = 8;
 
-// 004.095, 004.094, 004-B1: a writer beside anybody, or a wake-up that never comes.
+// 004.095, 004.094, 004-B1: catches a writer beside another holder, and a lost wake-up.
 TEST(StressExclusion, eight_threads_mix_shared_and_exclusive_on_sixteen_resources) {
   const LockManager locks;
   Watchdog watchdog(locks);

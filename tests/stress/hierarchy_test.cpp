@@ -26,7 +26,7 @@ bool move_money(const Transaction& txn, Accounts& accounts, std::size_t from, st
     return false;
   }
   accounts[from] -= 1;
-  linger();
+  yield_sometimes();
   accounts[into] += 1;
   return true;
 }

@@ -86,11 +86,11 @@ bool lock_both(const Transaction& txn, Ends one, Ends other) {
   if (!txn.lock(numbered(one), LockMode::exclusive)) {
     return false;
   }
-  linger();
+  yield_sometimes();
   return txn.lock(numbered(other), LockMode::exclusive).has_value();
 }
 
-// 004.095, 004-B3: two ranges in any order; a cycle of range waits that nobody sees hangs here.
+// 004.095, 004-B3: two ranges in any order; an undetected cycle of range waits hangs here.
 TEST(StressRanges, a_deadlock_storm_of_ranges_always_makes_progress) {
   const LockManager locks;
   Watchdog watchdog(locks);

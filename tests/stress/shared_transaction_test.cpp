@@ -27,8 +27,8 @@ bool is_expected(const Result<void>& locked) {
   return locked || locked.error() == Errc::cancelled || locked.error() == Errc::deadlock;
 }
 
-// 004-B11, 004.002: a lock that slips in between the parts of a release_all stays for ever, and a
-// thread of the transaction that is not told waits for ever.
+// 004-B11, 004.002: a lock acquired between the parts of a release_all would stay for ever, and a
+// thread of the transaction that is not woken would wait for ever.
 TEST(StressSharedTransaction, release_all_races_with_locks_of_the_same_transaction) {
   const LockManager locks;
   Watchdog watchdog(locks);
@@ -44,11 +44,11 @@ TEST(StressSharedTransaction, release_all_races_with_locks_of_the_same_transacti
       const auto mode = choices.one_in(2) ? LockMode::exclusive : LockMode::shared;
       const auto locked = txn.lock(target, mode);
       unexpected += is_expected(locked) ? 0U : 1U;
-      linger();
+      yield_sometimes();
       if (!locked || choices.one_in(8)) {
         txn.unlock_all();
       } else {
-        (void)txn.unlock(target);  // another thread may have released all meanwhile
+        (void)txn.unlock(target);  // another thread may have released everything before
       }
       watchdog.tick();
     }
@@ -75,12 +75,11 @@ TEST(StressSharedTransaction, counted_holds_of_several_threads_protect_until_the
       if (thread < 4) {
         ASSERT_TRUE(ours.lock(row, LockMode::exclusive).has_value());
         inside.fetch_add(1);
-        linger();
+        yield_sometimes();
         inside.fetch_sub(1);
         ASSERT_TRUE(ours.unlock(row).has_value());
-      } else if (const Transaction stranger = locks.begin();
-                 stranger.try_lock(row, LockMode::shared)) {
-        linger();
+      } else if (const Transaction other = locks.begin(); other.try_lock(row, LockMode::shared)) {
+        yield_sometimes();
         violations += inside.load() == 0 ? 0U : 1U;
       }
       watchdog.tick();
@@ -108,7 +107,7 @@ TEST(StressSharedTransaction, many_threads_may_use_the_same_transaction_id) {
       const auto mode = choices.one_in(2) ? LockMode::exclusive : LockMode::shared;
       const auto locked = locks.acquire(txn, target, mode);
       unexpected += is_expected(locked) ? 0U : 1U;
-      linger();
+      yield_sometimes();
       if (!locked || choices.one_in(8)) {
         locks.release_all(txn);
       } else {

@@ -45,11 +45,11 @@ class Reference {
     std::vector<Loss> losses;
   };
 
-  /// What the command must answer. `actual` decides only who gives way in a deadlock among waits
-  /// that were there before; that it was lawful is checked here.
+  /// Expected answer to a command. `actual` decides only the victim of a deadlock among existing
+  /// waits; this function checks that the choice was lawful.
   Expected step(const Command& command, const Stamp& stamp, const Applied& actual);
 
-  /// What begin_restoration() does to the state.
+  /// Applies begin_restoration().
   void restore(ClusterTime longest_ttl);
 
   /// Empty if everything that can be asked about the state is as here; else what is not.

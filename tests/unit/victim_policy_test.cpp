@@ -228,7 +228,7 @@ TEST(RecentDeadlocks, a_report_prints_as_a_readable_sentence) {
 
   EXPECT_NE(text.find("X on resource 102"), std::string::npos) << text;
   EXPECT_NE(text.find("X on resource 101"), std::string::npos) << text;
-  EXPECT_NE(text.find("2 gives way"), std::string::npos) << text;
+  EXPECT_NE(text.find("victim: 2"), std::string::npos) << text;
 }
 
 /// One deadlock after another, each between `pair` and `pair` + 1.
