@@ -123,13 +123,14 @@ class Links(Tree):
 
 
 class Guarantees(Tree):
-    PAGE = ("| promise | `redis://` |\n|---|---|\n| `fifo` | yes |\n\n## Faults\n"
+    PAGE = ("| capability | `redis://` |\n|---|---|\n| `fifo` | yes |\n\n## Faults\n"
             "| fault | shown by |\n|---|---|\n| kill | `Loss.is_told` |\n")
-    PROMISES = "| promise | meaning | `redis://` |\n|---|---|---|\n| `fifo` | order | yes, fair |\n"
+    BACKENDS = ("| capability | meaning | `redis://` |\n|---|---|---|\n"
+                "| `fifo` | order | yes, fair |\n")
 
-    def found(self, page=PAGE, promises=PROMISES):
+    def found(self, page=PAGE, backends=BACKENDS):
         return self.errors_in(guarantees.errors, docs__guarantees_dot_md=page,
-                               docs__reference__backends_dot_md=promises,
+                               docs__reference__backends_dot_md=backends,
                                tests__a_test_dot_cpp="TEST_P(Loss, is_told) {\n",
                                tests__b_test_dot_py="class Run:\n    def test_it_ends(self):\n")
 
@@ -142,7 +143,7 @@ class Guarantees(Tree):
 
     def test_a_different_table_is_found(self):
         self.assertEqual(len(self.found(self.PAGE.replace("| yes", "| no"))), 1)
-        self.assertEqual(len(self.found(promises=self.PROMISES.replace("yes, fair", "no"))), 1)
+        self.assertEqual(len(self.found(backends=self.BACKENDS.replace("yes, fair", "no"))), 1)
 
     def test_a_table_without_any_test_is_found(self):
         self.assertEqual(len(self.found(self.PAGE.replace("`Loss.is_told`", "–"))), 1)

@@ -9,7 +9,7 @@ import sys
 
 from verdict import report
 
-PAGE, PROMISES = "docs/guarantees.md", "docs/reference/backends.md"
+PAGE, BACKENDS = "docs/guarantees.md", "docs/reference/backends.md"
 NAMED = re.compile(r"`([A-Z]\w+)\.([a-z]\w+)`")
 CPP_TEST = re.compile(r"^TEST(?:_[PF])?\((\w+),\s*(\w+)\)", re.MULTILINE)
 # Names with a dot that are not tests.
@@ -32,12 +32,12 @@ def tests_of(root):
 
 
 def table_of(text):
-    """promise -> scheme -> yes or no, of the table that begins with `promise`"""
+    """capability -> scheme -> yes or no, of the table that begins with `capability`"""
     rows = {}
     head = None
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if cells[0] == "promise":
+        if cells[0] == "capability":
             head = cells
         elif head and not line.startswith("|"):
             break
@@ -61,15 +61,15 @@ def errors(root):
         if owner not in NOT_TESTS and (owner, name) not in known:
             yield f"{PAGE}: there is no test {owner}.{name}"
     ours = table_of(text)
-    theirs = table_of((root / PROMISES).read_text(encoding="utf-8"))
+    theirs = table_of((root / BACKENDS).read_text(encoding="utf-8"))
     if not ours:
-        yield f"{PAGE}: there is no table of promises"
-    for promise, row in ours.items():
+        yield f"{PAGE}: there is no table of capabilities"
+    for capability, row in ours.items():
         for scheme, word in row.items():
-            other = theirs.get(promise, {}).get(scheme)
+            other = theirs.get(capability, {}).get(scheme)
             if word != other:
-                yield f"{PAGE}: {promise} of {scheme} is \"{word}\" here, and \"{other}\" in " \
-                      f"{PROMISES}"
+                yield f"{PAGE}: {capability} of {scheme} is \"{word}\" here, and \"{other}\" in " \
+                      f"{BACKENDS}"
     for heading in sections_without_tests(text):
         yield f"{PAGE}: no row of \"{heading}\" names a test"
 
