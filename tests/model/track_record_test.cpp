@@ -2,7 +2,7 @@
 
 #include <tenure/lock_manager/lock_manager.hpp>
 
-// What the random suites have found, as the shrunk commands. See the track record in README.md.
+// What the random suites have found, as the shrunk commands. See tests/track_record.md.
 
 namespace tenure {
 namespace {

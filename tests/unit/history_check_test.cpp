@@ -402,10 +402,10 @@ TEST(HistoryLines, an_invalid_line_is_rejected_with_its_number_and_reason) {
     return events ? std::string("nothing") : events.error().detail;
   };
 
-  EXPECT_EQ(why("granted a1"), "line 2: this is no JSON object");
+  EXPECT_EQ(why("granted a1"), "line 2: the line is not a JSON object");
   EXPECT_EQ(why(R"({"at":1})"), "line 2: 'kind' is missing");
   EXPECT_EQ(why(R"({"kind":"grant"})"), "line 2: 'kind' has the unknown value 'grant'");
-  EXPECT_EQ(why(R"({"kind":"end","tocken":1})"), "line 2: 'tocken' is not known");
+  EXPECT_EQ(why(R"({"kind":"end","tocken":1})"), "line 2: 'tocken' is unknown");
   EXPECT_EQ(why(R"({"kind":"granted","token":-1})"), "line 2: 'token' is not a token");
   EXPECT_EQ(why(R"({"kind":"invoke","items":[{"name":"n","mode":"Y"}]})"),
             "line 2: 'items' is not a lock mode");
