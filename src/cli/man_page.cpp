@@ -33,7 +33,7 @@ std::string page_of(const Command& command) {
   const auto name = hyphenated(command.name);
   sys::ManPage page({.name = name, .source = source, .summary = command.summary});
   page.section("synopsis")
-      .call("tenure " + std::string(command.name), "[OPTIONS] " + std::string(command.synopsis))
+      .synopsis("tenure " + std::string(command.name), "[OPTIONS] " + std::string(command.synopsis))
       .section("description")
       .paragraphs(command.description);
   if (!command.options.empty()) {
@@ -52,7 +52,7 @@ std::string page_of(const Command& command) {
 std::string page_of_all() {
   sys::ManPage page({.name = "tenure", .source = source, .summary = "locks from the command line"});
   page.section("synopsis")
-      .call("tenure", "COMMAND [OPTIONS]")
+      .synopsis("tenure", "COMMAND [OPTIONS]")
       .section("description")
       .paragraphs(
           "Acquires, inspects and administers named locks that processes on many machines "

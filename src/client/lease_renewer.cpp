@@ -91,7 +91,7 @@ void LeaseRenewer::call_at(sys::BootTime when, std::weak_ptr<Dependent> owner,
   // A waiting request has a lease, so the thread runs already.
   static_cast<void>(start_thread());
   if (alarm_set_ && when < *alarm_set_) {
-    alarm_->ring();
+    alarm_->notify();
   }
 }
 
@@ -120,7 +120,7 @@ bool LeaseRenewer::schedule(const Record& lease, sys::BootTime now) {
   lease->next_check_ = when;
   leases_.emplace(when, lease);
   if (alarm_set_ && when < *alarm_set_) {
-    alarm_->ring();
+    alarm_->notify();
   }
   return true;
 }
@@ -133,7 +133,7 @@ void LeaseRenewer::stop() {
     thread = std::move(thread_);
   }
   thread.request_stop();
-  alarm_->ring();
+  alarm_->notify();
 }
 
 std::size_t LeaseRenewer::size() {
@@ -167,7 +167,7 @@ void LeaseRenewer::run(std::stop_token stop) {
       if (!calls_.empty()) {
         earlier(calls_.begin()->first);
       }
-      // Without entries, the end of time: every new entry is earlier and rings the alarm.
+      // Without entries, the end of time: every new entry is earlier and notifies the alarm.
       alarm_set_ = next.value_or(sys::BootTime::max());
     }
     alarm_->wait_until(next);

@@ -54,7 +54,7 @@ MemoryStore::~MemoryStore() {
     expiry = std::move(expiry_thread_);
   }
   expiry.request_stop();
-  alarm_->ring();
+  alarm_->notify();
 }
 
 std::shared_ptr<MemoryStore> MemoryStore::named(const std::string& name) {
@@ -318,7 +318,7 @@ core::Applied MemoryStore::apply_at(const core::Command& command, core::ClusterT
   const auto next = machine_.next_deadline();
   if (next && (!alarm_set_ || *next < *alarm_set_)) {
     alarm_set_ = next;
-    alarm_->ring();
+    alarm_->notify();
   }
   return applied;
 }
