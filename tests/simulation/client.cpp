@@ -12,7 +12,7 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-// How long to wait for an answer, and for the end of a wait, before asking again.
+// Time to wait for a reply, and for the end of a wait, before a retry.
 constexpr nanoseconds reply_timeout = 250ms;
 constexpr nanoseconds wait_timeout = 1200ms;
 constexpr int renewals_per_ttl = 3;
@@ -68,7 +68,7 @@ void Client::pause(VirtualTime length) {
 void Client::die() {
   if (session_.has_value()) {
     judge_.forget_lease(session_->lease);
-    // No process, no belief.
+    // A dead process holds no lease.
     world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
   }
   ++life_;
@@ -104,7 +104,7 @@ std::string Client::status() const {
   return text + (session_.has_value() && session_->record ? "" : " without a lease");
 }
 
-// Questions
+// Requests
 // ----------------------------------------------------------------------------------------
 
 std::uint64_t Client::ask(core::Command command, OnOutcome on_outcome) {
@@ -130,7 +130,7 @@ void Client::retry_later(std::uint64_t number, nanoseconds delay) {
     }
     auto& question = it->second;
     if (!question.is_waiting) {
-      // Nobody there: perhaps another knows more.
+      // The server is down: another one may know the leader.
       server_ = (server_ + 1) % directory_.hosts.size();
     }
     if (world_.options().mutant == Mutant::new_request_id) {
@@ -207,7 +207,7 @@ void Client::handle_outcome(std::uint64_t number, const core::Outcome& outcome) 
   }
   const auto it = pending_requests_.find(number);
   if (it == pending_requests_.end()) {
-    // An answer that came twice, or too late. It must not be another one.
+    // A duplicate or late reply. It must not differ from the first one.
     const auto* granted = std::get_if<core::Granted>(&outcome);
     if (const auto id = acquisitions_.find(number);
         granted != nullptr && id != acquisitions_.end()) {
@@ -242,7 +242,7 @@ void Client::open_session() {
   const core::LeaseId lease{endpoint_ * 100'000 + ++sessions_};
   session_ = Session{.lease = lease, .ttl = ttl};
   const auto sent = boot_time();
-  // A first answer that was lost may be old when it comes: it counts from the first question.
+  // The reply may belong to an earlier attempt, so the TTL counts from the first attempt.
   ask(core::GrantLease{.id = lease,
                        .request = core::RequestId{lease.get()},
                        .ttl = ttl,
@@ -278,8 +278,8 @@ bool Client::is_lease_valid() const {
   return session_.has_value() && session_->record && session_->record->is_valid(boot_time());
 }
 
-// As client/lease_renewer does it: renewed when due, again after half an interval, and lost when it
-// has run out by our own clock.
+// Like client/lease_renewer: renews when due, retries after half an interval, and counts the lease
+// as lost when it has expired on the own clock.
 void Client::check_lease() {
   if (!session_.has_value() || !session_->record) {
     return;
@@ -293,7 +293,7 @@ void Client::check_lease() {
   }
   auto interval = detail::renewal_interval(session_->ttl, renewals_per_ttl);
   if (world_.options().renews_late && world_.random().one_in(2)) {
-    // So late that it meets the end of the lease.
+    // Late enough to race with the expiry.
     interval = nanoseconds(session_->ttl) * 97 / 100;
   }
   const auto due = record.term().sent + interval;
@@ -317,7 +317,7 @@ void Client::renew() {
   network_.send(endpoint_, server_,
                 [this, ask, to = server_] { directory_.hosts[to]->handle_request(ask); });
   if (renewals_.size() > 2) {
-    // Two were not answered: perhaps another knows more.
+    // Two renewals without a reply: another server may know the leader.
     server_ = (server_ + 1) % directory_.hosts.size();
     renewals_.erase(renewals_.begin());
   }

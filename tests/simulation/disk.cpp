@@ -35,7 +35,7 @@ void Disk::save_vote(Term term, MemberId voted_for) {
 
 void Disk::write_votes(const VoteSlot& slot, std::size_t slots) {
   const auto bytes = encode_vote_slot(slot);
-  // The defect: the slots are written in turn.
+  // The planted defect: the slots are written in turn.
   if (world_.options().mutant == Mutant::vote_one_copy) {
     vote_slots_[slot.number % vote_slot_count] = bytes;
     return;
@@ -67,7 +67,7 @@ void Disk::push(Operation operation) {
   }
 }
 
-// All appends that wait are one group, that is one sync; the next is written only after that.
+// Group commit: all queued appends share one sync; the next group is written after it.
 void Disk::begin() {
   while (!queue_.empty() && std::holds_alternative<Cut>(queue_.front())) {
     cut_now(std::get<Cut>(queue_.front()).last);
@@ -193,7 +193,7 @@ void Disk::compact(CompactionPlan plan, Compacted done) {
 
 std::string Disk::make_snapshot(const CompactionPlan& plan) {
   auto newest = core::encode(plan.image);
-  // The defect: what was the state when the snapshot before was taken.
+  // The planted defect: the state of the previous snapshot.
   auto former = std::exchange(former_state_, newest);
   return world_.options().mutant == Mutant::snapshot_stale && !former.empty() ? former : newest;
 }
@@ -203,7 +203,7 @@ void Disk::crash() {
   if (const auto* write = std::get_if<Write>(&under_way_)) {
     tear(*write);
   } else if (const auto* snapshot = std::get_if<Snapshot>(&under_way_)) {
-    // The snapshot is there before the log goes.
+    // The snapshot is durable before the log is removed.
     const auto arrived = world_.random().below(3);
     if (arrived == 1) {
       put(*snapshot);
@@ -222,7 +222,7 @@ void Disk::crash() {
   }
 }
 
-// A save that the crash interrupts. Nothing of it has left this member, so either term will do.
+// A save interrupted by a crash. No message of it has left this member, so both terms are valid.
 void Disk::tear_vote() {
   is_vote_whole_ = false;
   const VoteSlot next{.number = votes_ + 1, .vote = {.term = Term{vote_.term.get() + 1}}};
@@ -287,7 +287,7 @@ Disk::Found Disk::load() {
   }
   settle_with_snapshot(found);
   durable_ = std::max(durable_, read_end);
-  // Never one that was written to before: what is torn at its end stays behind.
+  // Always an unused segment: the torn end stays behind in the old one.
   begin_segment(0);
   return found;
 }
@@ -322,8 +322,8 @@ std::size_t Disk::durable_offset(std::uint64_t segment) const {
   return is_known ? durable_.offset : 0;
 }
 
-// What was acknowledged is stored once on each member: a sector of it that decays must be missed.
-// Tried on a copy, because a member that refuses to start would change the run.
+// Acknowledged records are stored once on each member: the decay of a sector must be detected.
+// Tested on a copy, because a member that refuses to start would change the run.
 void Disk::check_decayed_log() {
   const auto segment = segments_.find(durable_.segment);
   if (segment == segments_.end() || durable_.offset <= segment_header_bytes || !decay_.one_in(4)) {
@@ -343,7 +343,7 @@ void Disk::check_decayed_log() {
   }
 }
 
-// As server/raft/journal_loader does it: an index that comes again replaces all from there on.
+// Like server/raft/journal_loader: a repeated index replaces everything from there on.
 void Disk::take_record(const Record& record, Found& found) {
   auto& recovered = found.recovered;
   auto& entries = recovered.entries;

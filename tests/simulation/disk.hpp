@@ -22,11 +22,11 @@
 
 namespace tenure::simulation {
 
-/// The disk of one host: vote, snapshot, and the log in segments as `server/raft/record` encodes
-/// them. A crash loses what was not synced; of the write that was under way any sectors may have
-/// arrived. Sectors decay: one copy of what is stored twice must not matter, and a record that was
-/// acknowledged must be missed. Does what server/raft's Journal, Disk, VoteFile and SnapshotFile do
-/// on real files.
+/// Simulated disk of one host: vote, snapshot, and the log in segments in the format of
+/// `server/raft/record`. A crash loses unsynced writes and tears the write in progress at any
+/// sector. Sectors decay: the decay of one copy of the vote must be harmless, and that of an
+/// acknowledged record must be detected. Stands for Journal, Disk, VoteFile and SnapshotFile of
+/// server/raft.
 class Disk {
  public:
   explicit Disk(World& world)
@@ -34,13 +34,13 @@ class Disk {
     vote_slots_.fill(server::raft::encode_vote_slot({}));
   }
 
-  /// What a member finds. Fails the run if the log cannot be read.
+  /// Contents after a restart. load() fails the run if the log is unreadable.
   struct Found {
     server::raft::Recovered recovered;
     std::optional<server::raft::Snapshot> snapshot;
   };
   [[nodiscard]] Found load();
-  /// A new member of a group that begins with this entry.
+  /// Initialises the disk of a new member of a group with this first entry.
   void bootstrap(const server::raft::Entry& first);
 
   void save_vote(server::raft::Term term, server::raft::MemberId voted_for);
@@ -54,7 +54,7 @@ class Disk {
   }
   [[nodiscard]] std::uint64_t log_bytes() const;
 
-  /// Called when so many of the oldest operations are done.
+  /// Sets the callback for finished operations; its argument is their number.
   void when_done(std::function<void(std::size_t)> done) { done_ = std::move(done); }
   void set_delay(VirtualTime delay) { delay_ = delay; }
   void crash();
@@ -70,7 +70,7 @@ class Disk {
   using Operation = std::variant<Append, server::raft::Snapshot, Cut>;
   struct Segment {
     std::string bytes;
-    server::raft::Index last{};  ///< The greatest in it.
+    server::raft::Index last{};  ///< Largest index in it.
   };
   struct Write {
     std::uint64_t segment{};
@@ -98,26 +98,26 @@ class Disk {
 
   World& world_;
   VirtualTime delay_;
-  Random decay_;  ///< Of its own: what decays changes nothing else in a run.
+  Random decay_;  ///< Own random source, so that decay does not change the rest of a run.
   std::function<void(std::size_t)> done_;
 
-  // What survives.
-  server::raft::Vote vote_{};  ///< What was confirmed, to compare with what is read.
-  std::uint64_t votes_ = 0;    ///< Writes to the vote file.
+  // State that survives a crash.
+  server::raft::Vote vote_{};  ///< Confirmed vote, compared with the one that is read.
+  std::uint64_t votes_ = 0;    ///< Number of writes to the vote file.
   std::array<std::string, server::raft::vote_slot_count> vote_slots_;
-  bool is_vote_whole_ = true;              ///< Both slots hold the last vote.
-  server::raft::LogEnd durable_{};         ///< As the kernel has it.
-  server::raft::LogEnd durable_synced_{};  ///< As a power failure leaves it.
+  bool is_vote_whole_ = true;              ///< Whether both slots hold the last vote.
+  server::raft::LogEnd durable_{};         ///< Durable end in the page cache.
+  server::raft::LogEnd durable_synced_{};  ///< Durable end after a power failure.
   std::optional<server::raft::Snapshot> snapshot_;
   std::map<std::uint64_t, Segment> segments_;
-  // For a disk that lies.
+  // State of planted defects.
   server::raft::VoteSlot former_vote_{};
-  std::string former_state_;  ///< Of the snapshot before.
+  std::string former_state_;  ///< State of the previous snapshot.
 
-  // What does not.
+  // State that a crash destroys.
   std::uint64_t life_ = 0;
   server::raft::GroupWriter writer_;
-  std::uint64_t segment_ = 0;  ///< The present one.
+  std::uint64_t segment_ = 0;  ///< Number of the present segment.
   std::deque<Operation> queue_;
   std::variant<std::monostate, Write, server::raft::Snapshot> under_way_;
 };

@@ -41,7 +41,7 @@ void Faults::break_something() {
   }
 }
 
-// Whoever leads has most to lose.
+// Prefers the leader: its failures have the largest effect.
 std::size_t Faults::victim() {
   auto& random = world_.random();
   const auto any = random.index(hosts_.size());
@@ -52,7 +52,7 @@ std::size_t Faults::victim() {
   return any;
 }
 
-// From the other members only: clients still reach a leader that is none any more.
+// Isolated from the other members only: clients still reach a deposed leader.
 void Faults::cut_from_members(std::size_t alone) {
   for (std::size_t other = 0; other < hosts_.size(); ++other) {
     if (other != alone) {
@@ -62,8 +62,8 @@ void Faults::cut_from_members(std::size_t alone) {
   }
 }
 
-// The leadership is handed over, and the old leader cut off before it can know: it does not miss
-// anybody yet, and goes on for up to an election timeout beside the new one.
+// Transfers the leadership and isolates the old leader before it can learn of it: it remains leader
+// beside the new one for up to an election timeout.
 void Faults::depose_leader() {
   if (!world_.options().has_partitions || !world_.options().has_transfers) {
     operators_.disturb();
@@ -89,7 +89,7 @@ void Faults::break_network() {
     case 0: cut_from_members(victim()); return;
     case 1: network_.isolate(random.index(network_.endpoints())); return;
     case 2:
-      // One way only.
+      // In one direction only.
       network_.cut(random.index(network_.endpoints()), random.index(hosts_.size()));
       return;
     case 3: network_.set_delay(random.between(VirtualTime(200), VirtualTime(100ms))); return;
@@ -117,7 +117,7 @@ void Faults::break_host(Host& host) {
     case 1:
       if (options.has_crashes) {
         crash(host);
-        // Mostly back soon.
+        // Usually a short outage.
         if (!random.one_in(4)) {
           world_.after(random.between(VirtualTime(1ms), VirtualTime(2s)), [&host] {
             if (!host.is_up()) {

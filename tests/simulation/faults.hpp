@@ -11,14 +11,14 @@
 
 namespace tenure::simulation {
 
-/// What goes wrong, and when.
+/// Fault injector: schedules random faults of hosts, clients, disks and the network.
 class Faults {
  public:
   Faults(World& world, Network& network, Operators& operators, std::vector<Host*> hosts,
          std::vector<Client*> clients);
 
   void begin() { next(); }
-  /// Everything works from now on.
+  /// Ends all faults.
   void end();
   [[nodiscard]] std::size_t total() const noexcept { return total_; }
   [[nodiscard]] std::size_t crashes() const noexcept { return crashes_; }

@@ -157,7 +157,7 @@ void Host::arm() {
   const auto due =
       std::max(clock_.real(deadline->time_since_epoch()), world_.now() + VirtualTime(1));
   if (armed_.has_value() && *armed_ <= due) {
-    return;  // It goes off too early and looks again.
+    return;  // The timer fires early and is armed again.
   }
   armed_ = due;
   world_.at(due, [this, life = life_, due] {

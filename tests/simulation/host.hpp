@@ -23,8 +23,8 @@
 
 namespace tenure::simulation {
 
-/// A machine with one member on it: the real RaftStore between a simulated disk, a simulated
-/// network and a simulated clock, and in front of it what server/rpc does with calls.
+/// Simulated machine with one member: the production RaftStore on a simulated disk, network and
+/// clock, and a model of server/rpc in front of it.
 class Host final : public server::raft::Environment, public server::Listener {
  public:
   struct Context {
@@ -39,16 +39,16 @@ class Host final : public server::raft::Environment, public server::Listener {
   [[nodiscard]] server::raft::MemberId id() const { return server::raft::MemberId{endpoint_ + 1}; }
   [[nodiscard]] Disk& disk() noexcept { return disk_; }
   [[nodiscard]] bool is_up() const noexcept { return serving_ != nullptr; }
-  /// Leads, and may answer.
+  /// Whether it leads and is ready to answer.
   [[nodiscard]] bool leads() const;
-  /// Believes that it leads.
+  /// Whether its replica is in the role of leader.
   [[nodiscard]] bool believes_to_lead() const;
   [[nodiscard]] bool is_paused() const { return world_.now() < paused_until_; }
   [[nodiscard]] const server::raft::RaftStore& store() const;
 
   void boot();
   void crash();
-  /// Does nothing for so long, and then everything that was to be done.
+  /// Suspends the process for `length`; queued events run afterwards.
   void pause(VirtualTime length);
   void jump(std::chrono::nanoseconds ahead) { clock_.jump(ahead); }
   void fill_disk(bool is_full);
@@ -56,14 +56,14 @@ class Host final : public server::raft::Environment, public server::Listener {
   void receive(server::raft::MemberId sender, const server::raft::Message& message);
   void handle_request(const Request& request);
 
-  // By operators.
+  // Operations of operators.
   using Done = std::function<void(const Result<void>&)>;
   void change_members(const server::MemberChange& change, Done done = nothing);
-  /// 0: to whom it likes.
+  /// 0: the store chooses the successor.
   void transfer_leadership(server::raft::MemberId to = {}, Done done = nothing);
 
-  /// Cluster versions of its program. Every seventh boot wants the oldest version, so that the
-  /// version is raised and lowered while other faults happen.
+  /// Cluster versions of its program. Every seventh boot prefers the oldest version, so that the
+  /// cluster version changes in both directions during other faults.
   [[nodiscard]] server::raft::Versions versions() const;
   [[nodiscard]] std::size_t boots() const noexcept { return life_ / 2; }
 
@@ -73,7 +73,7 @@ class Host final : public server::raft::Environment, public server::Listener {
     std::shared_ptr<server::Watch> watch;
     std::uint64_t sent = 0;
   };
-  /// All that a crash takes away.
+  /// State that a crash destroys.
   struct Serving {
     server::WaiterRegistry waiters;
     server::WatchHub hub;
@@ -104,9 +104,8 @@ class Host final : public server::raft::Environment, public server::Listener {
   void applied(const core::Applied& what, const core::State& state) override;
 
   using Call = std::function<void(server::raft::RaftStore&, server::raft::Time)>;
-  /// Calls the store with the time that it is here, if the host lives on then, and looks at
-  /// what has become of it. `source` is who wants it; its own timers and its disk are the host
-  /// itself.
+  /// Calls the store with the local time, unless the host has crashed since, and checks the result.
+  /// `source` is the sender; timers and the disk count as the host itself.
   void enter(Endpoint source, Call call);
   void enter(Call call) { enter(endpoint_, std::move(call)); }
   void wake_at(VirtualTime when);
@@ -114,7 +113,7 @@ class Host final : public server::raft::Environment, public server::Listener {
   void arm();
   [[nodiscard]] server::raft::Time time() const;
 
-  // What server/rpc does.
+  // Model of server/rpc.
   void propose(const Request& request, core::Command command);
   void decided(const Request& request, const core::Command& command,
                Result<server::Decided> result);
@@ -133,10 +132,11 @@ class Host final : public server::raft::Environment, public server::Listener {
   HostClock clock_;
   Disk disk_;
   std::unique_ptr<Serving> serving_;
-  std::uint64_t life_ = 0;  ///< Odd: it is up. What was begun in another life is void.
+  std::uint64_t life_ =
+      0;  ///< Number of boots and crashes; odd: up. Callbacks of another life are ignored.
   VirtualTime paused_until_{};
-  /// What came in a pause. Afterwards each source is heard in its order, but who of them is first
-  /// is chance, as with many sockets that are ready at once.
+  /// Events during a pause. They run in the order of each source; the order between sources is
+  /// random, as with several sockets that are ready at once.
   std::map<Endpoint, std::deque<Call>> backlog_;
   std::optional<VirtualTime> armed_;
   bool is_drain_due_ = false;

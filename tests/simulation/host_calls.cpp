@@ -105,7 +105,7 @@ void Host::watch(const Request& request, core::Revision start) {
     here.peek(
         [this, request, start](Result<server::View> view) {
           if (view->log.leader == 0 || serving_->store->is_removed()) {
-            // Nothing would ever come from here.
+            // This member would never send events.
             reply(request, Error{.code = Errc::unavailable, .detail = "follows nobody"});
             return;
           }

@@ -7,19 +7,18 @@
 
 namespace tenure::simulation {
 
-/// The clock of one machine: runs a little too fast or too slow, all the time alike, and may jump
-/// ahead. Never goes back.
+/// Clock of one machine with a constant drift and forward jumps. Monotonic.
 class HostClock {
  public:
   using Local = std::chrono::nanoseconds;
 
-  /// `ppm`: by how many millionths it is too fast.
+  /// `ppm`: drift in parts per million; positive: fast.
   HostClock(Local offset, std::int64_t ppm) : offset_(offset), ppm_(ppm) {}
 
   [[nodiscard]] Local local(VirtualTime real) const {
     return offset_ + Local(real.count() * (1'000'000 + ppm_) / 1000);
   }
-  /// The first moment when it is `local` here, if it does not jump before.
+  /// Earliest real time at which the clock shows `local`, without a jump in between.
   [[nodiscard]] VirtualTime real(Local local) const {
     const auto wanted = (local - offset_).count() * 1000;
     const auto rate = 1'000'000 + ppm_;

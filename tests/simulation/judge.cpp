@@ -13,8 +13,7 @@ using namespace server::raft;
 
 namespace {
 
-// Looking at a whole state costs more than a command. So only at some, but in every run at
-// hundreds.
+// Interval of checks of the whole state, which cost more than a command: every run checks hundreds.
 constexpr std::size_t invariants_every = 16;
 
 std::string name(MemberId member) {
@@ -43,7 +42,7 @@ void Judge::poll(MemberId member, const Replica& replica, const core::State& sta
     }
   }
   checked = std::max(checked, replica.applied());
-  // Several entries may have been applied at once; the state is known after the last.
+  // Several entries can be applied in one event; only the state after the last one is visible.
   const auto [known, is_new] = revisions_.try_emplace(replica.applied(), state.revision);
   if (!is_new && known->second != state.revision) {
     world_.fail(name(member) + " has revision " + std::to_string(state.revision.get()) +
@@ -84,7 +83,7 @@ void Judge::see_snapshot(const Snapshot& snapshot) {
 
 void Judge::see_applied(const core::Applied& applied, const core::State& state) {
   if (applied.revision <= newest_) {
-    return;  // Somebody else was first.
+    return;  // Another member applied it first.
   }
   newest_ = applied.revision;
   if (applied.visits > core::visits_max(state, applied)) {

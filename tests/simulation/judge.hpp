@@ -15,33 +15,33 @@
 
 namespace tenure::simulation {
 
-/// Sees all members at once, and so what none of them can see: that they agree, that nobody leads
-/// beside another, that nothing acknowledged is lost, that no lease ends while its client believes
-/// in it.
+/// Checker with a global view of all members. Checks that they agree, that each term has one
+/// leader, that no acknowledged command is lost, and that no lease expires while its client counts
+/// it as valid.
 class Judge {
  public:
   explicit Judge(World& world) : world_(world) {}
 
-  /// After everything that happened to a member. `checked` is how far it was looked at, in its
-  /// present life.
+  /// Checks a member after each of its events. `checked` is the last checked index in its present
+  /// life.
   void poll(server::raft::MemberId member, const server::raft::Replica& replica,
             const core::State& state, server::raft::Index& checked);
-  /// A member has made or got this snapshot.
+  /// A member has written or received this snapshot.
   void see_snapshot(const server::raft::Snapshot& snapshot);
-  /// A command was applied somewhere.
+  /// A member applied a command.
   void see_applied(const core::Applied& applied, const core::State& state);
-  /// A server told a client that this revision is durable.
+  /// A server acknowledged this revision to a client.
   void see_acknowledged(core::Revision revision);
-  /// A linearizable read showed this state. `known` was acknowledged() when it was asked for.
+  /// A linearizable read returned this state. `known` was acknowledged() when the read started.
   void see_read(core::Revision known, core::Revision shown);
 
-  /// Whose belief is asked for when the lease expires.
+  /// Registers the client whose view of the lease is checked at its expiry.
   void know_lease(core::LeaseId lease, std::function<bool()> is_lease_valid) {
     leases_[lease] = std::move(is_lease_valid);
   }
   void forget_lease(core::LeaseId lease) { leases_.erase(lease); }
 
-  /// The last entry that anybody applied.
+  /// Last applied entry of all members.
   [[nodiscard]] server::raft::Index last_agreed() const {
     return agreed_.empty() ? server::raft::Index{} : agreed_.rbegin()->first;
   }
@@ -53,9 +53,9 @@ class Judge {
  private:
   struct Agreed {
     server::raft::Term term{};
-    std::size_t payload = 0;  ///< A hash.
-    /// Not before the term in which it was committed: an entry may be much older than that, and
-    /// leaders of the terms between need not have it.
+    std::size_t payload = 0;  ///< Hash of the payload.
+    /// Lower bound of the term of the commit. The entry may be much older, and leaders of the terms
+    /// in between need not have it.
     server::raft::Term committed{};
   };
 
@@ -63,8 +63,9 @@ class Judge {
 
   World& world_;
   std::map<server::raft::Index, Agreed> agreed_;
-  std::map<server::raft::Index, core::Revision> revisions_;  ///< After that entry.
-  std::map<server::raft::Index, std::size_t> snapshots_;     ///< Hashes of their bytes.
+  std::map<server::raft::Index, core::Revision> revisions_;  ///< Revision after the entry.
+  std::map<server::raft::Index, std::size_t>
+      snapshots_;  ///< Hashes of the snapshots by last index.
   std::map<server::raft::Term, server::raft::MemberId> leaders_;
   std::map<core::LeaseId, std::function<bool()>> leases_;
   core::Revision newest_{};

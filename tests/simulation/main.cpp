@@ -1,5 +1,5 @@
-// tenure_simulation: runs many seeds, a process for each batch of them, so that a crash is a result
-// too. Prints for each failing seed what was wrong and the command that repeats it with a trace.
+// tenure_simulation: runs many seeds, each batch in a process of its own, so that a crash counts as
+// a result. Prints for each failing seed the failure and the command that replays it with a trace.
 
 #include <chrono>
 #include <csignal>
@@ -34,15 +34,15 @@ struct Order {
   std::uint64_t seeds = 1000;
   std::uint64_t jobs = 2;
   std::uint64_t batch = 50;
-  std::uint64_t failures_max = 10;  ///< Enough of them.
+  std::uint64_t failures_max = 10;  ///< Number of failures after which the run ends.
   std::uint64_t seconds = 60;
-  std::string trace;    ///< Of one seed: where to.
-  std::string history;  ///< Likewise.
+  std::string trace;    ///< File for the trace of one seed.
+  std::string history;  ///< File for the history of one seed.
   std::string program;
   Mutant mutant = Mutant::none;
 };
 
-// One seed may take this long; more is a failure, and the process of its batch ends.
+// CPU time limit of one seed. Exceeding it is a failure and ends the process of the batch.
 constexpr time_t seconds_max = 60;
 
 Options options_for(const Order& order, std::uint64_t seed) {
@@ -61,7 +61,7 @@ std::string replay_command(const Order& order, std::uint64_t seed) {
   return command + " --trace trace.txt --history history.jsonl";
 }
 
-/// Sums over all runs.
+/// Totals over all runs.
 class Sum {
  public:
   void add(const std::string& line) {
@@ -93,7 +93,7 @@ std::string line_of(const Outcome& outcome) {
   return out.str();
 }
 
-/// One batch of seeds in a process of its own, which writes a line for each.
+/// A batch of seeds in a process of its own, which writes one line for each.
 class Batch {
  public:
   Batch(const Order& order, std::uint64_t first, std::uint64_t end)
@@ -117,7 +117,7 @@ class Batch {
   [[nodiscard]] pid_t process() const noexcept { return process_; }
   [[nodiscard]] int descriptor() const noexcept { return in_; }
 
-  /// Reads to the end. What is missing is the seed that ended the process.
+  /// Reads all lines. The first missing seed is the one that ended the process.
   void finish(Sum& sum, std::vector<std::pair<std::uint64_t, std::string>>& failures) {
     std::string text;
     std::vector<char> room(1U << 16);
@@ -148,7 +148,7 @@ class Batch {
  private:
   void work(int out) const {
     for (auto seed = next_; seed < end_; ++seed) {
-      // Of its own time: on a machine that others use, too, any run may take long.
+      // CPU time: wall time is arbitrary on a shared machine.
       const itimerval limit{.it_interval = {}, .it_value = {.tv_sec = seconds_max, .tv_usec = 0}};
       setitimer(ITIMER_PROF, &limit, nullptr);
       const auto outcome = run(options_for(*order_, seed));

@@ -7,7 +7,7 @@
 
 namespace tenure::simulation {
 
-/// A message between members, for a trace.
+/// Formatter of messages between members for traces.
 struct MessageFormatter {
   static std::string number(auto id) { return std::to_string(id.get()); }
 
@@ -42,7 +42,7 @@ struct MessageFormatter {
     return "probe result " + std::to_string(message.round) + " in term " + number(message.term);
   }
   std::string operator()(const server::raft::RemovalNotice& message) const {
-    return "dismissal by " + number(message.index);
+    return "removal notice of " + number(message.index);
   }
 };
 

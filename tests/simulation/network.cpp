@@ -19,7 +19,7 @@ bool Network::loses(Endpoint from, Endpoint to) {
 }
 
 VirtualTime Network::delay() {
-  // Mostly quick, sometimes as slow as it gets.
+  // Usually short, sometimes at the upper bound.
   auto& random = world_.random();
   return random.between(delay_ / 8, random.one_in(10) ? delay_ * 2 : delay_);
 }

@@ -10,18 +10,19 @@
 
 namespace tenure::simulation {
 
-/// Where messages come from and go to: hosts of members first, then clients.
+/// Network endpoint: hosts of members first, then clients.
 using Endpoint = std::size_t;
 
-/// Carries messages, or loses, delays, doubles and reorders them, and knows who cannot reach whom.
+/// Simulated network: delivers, drops, delays, duplicates and reorders messages, and partitions
+/// endpoints.
 class Network {
  public:
   Network(World& world, std::size_t endpoints);
 
-  /// What arrives is what `deliver` does. What follows it on the same way does not overtake it,
-  /// unless the run reorders.
+  /// Sends a message; `deliver` runs on its arrival. FIFO per pair of endpoints unless the run
+  /// reorders.
   void send(Endpoint from, Endpoint to, World::Task deliver);
-  /// The same for a stream such as a watch: in order and never twice, or lost.
+  /// Sends on a stream such as a watch: in order, at most once, or lost.
   void stream(Endpoint from, Endpoint to, World::Task deliver);
 
   void cut(Endpoint from, Endpoint to) { cuts_.insert({from, to}); }
@@ -43,7 +44,7 @@ class Network {
   std::size_t endpoints_;
   VirtualTime delay_;
   std::set<std::pair<Endpoint, Endpoint>> cuts_;
-  std::vector<VirtualTime> last_;  ///< When the last message on each way arrives.
+  std::vector<VirtualTime> last_;  ///< Arrival time of the last message of each pair.
   std::size_t lost_ = 0;
 };
 

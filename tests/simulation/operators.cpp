@@ -42,42 +42,42 @@ void Operators::disturb() {
 void Operators::check_liveness() {
   const auto first = voters();
   const auto& hosts = directory_.hosts;
-  // Somebody who may come. If all are there, one goes first.
-  auto* guest = hosts.back();
+  // A host that can be added. If all are members, one is removed first.
+  auto* candidate = hosts.back();
   for (auto* host : hosts) {
-    guest = is_voter(*host) ? guest : host;
+    candidate = is_voter(*host) ? candidate : host;
   }
-  if (is_voter(*guest) && !remove(*guest)) {
+  if (is_voter(*candidate) && !remove(*candidate)) {
     return;
   }
-  if (!add(*guest) || !transfer_to(*guest)) {
+  if (!add(*candidate) || !transfer_to(*candidate)) {
     return;
   }
   for (auto* host : first) {
-    if (host == guest) {
+    if (host == candidate) {
       continue;
     }
-    if (!transfer_to(*host) || !(is_member(*guest) ? remove(*guest) : add(*guest))) {
+    if (!transfer_to(*host) || !(is_member(*candidate) ? remove(*candidate) : add(*candidate))) {
       return;
     }
   }
-  check_replacement(*guest);
+  check_replacement(*candidate);
 }
 
-// Anybody first, and then the one that was added last, by a leader that may never have heard of it.
-void Operators::check_replacement(Host& guest) {
-  if (is_voter(guest) && !remove(guest)) {
+// Removes any member first, then the newest one, by a leader that may not know of its promotion.
+void Operators::check_replacement(Host& candidate) {
+  if (is_voter(candidate) && !remove(candidate)) {
     return;
   }
   const auto before = voters();
   auto& dead = *before[world_.random().index(before.size())];
-  if (!replace(dead, guest)) {
+  if (!replace(dead, candidate)) {
     return;
   }
   const auto now = voters();
   auto& next = *now[world_.random().index(now.size())];
   if (transfer_to(next)) {
-    static_cast<void>(replace(guest, dead));
+    static_cast<void>(replace(candidate, dead));
   }
 }
 
@@ -140,7 +140,7 @@ bool Operators::transfer_to(Host& host) {
 }
 
 Host* Operators::leader() const {
-  // After the heal there may be two for a moment; the newer one counts.
+  // Two leaders can exist for a moment after the heal; the one with the newer term counts.
   Host* newest = nullptr;
   for (auto* host : directory_.hosts) {
     if (host->leads() &&

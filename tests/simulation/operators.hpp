@@ -11,28 +11,28 @@
 
 namespace tenure::simulation {
 
-/// What operators do to a cluster. While things break they only try; afterwards everything that
-/// they may ask for has to work: to add a member, to make it lead, to remove another, and all that
-/// from each member in turn; and to replace one that is dead.
+/// Operator actions on the cluster. During faults they are attempts. After the heal every action
+/// has to succeed: adding a member, transferring the leadership to it, removing another one, from
+/// each member in turn, and replacing a dead member.
 class Operators {
  public:
   Operators(World& world, Directory& directory) : world_(world), directory_(directory) {}
 
-  /// Asks whoever leads for something, by chance.
+  /// Sends a random action to the leader.
   void disturb();
-  /// Fails the run if something stays impossible. REQUIRES: the faults are over.
+  /// Fails the run if an action does not succeed. REQUIRES: the faults have ended.
   void check_liveness();
 
  private:
   using Done = Host::Done;
 
-  void check_replacement(Host& guest);
-  /// Asks again and again until it is so.
+  void check_replacement(Host& candidate);
+  /// Repeats an action until its condition holds.
   [[nodiscard]] bool retry_until(const std::string& what, const std::function<void(Done)>& ask,
                                  const std::function<bool()>& is_done);
   [[nodiscard]] bool add(Host& host);
   [[nodiscard]] bool remove(Host& host);
-  /// Lets one die and another come in its place.
+  /// Crashes one member for good and replaces it with another.
   [[nodiscard]] bool replace(Host& dead, Host& by);
   [[nodiscard]] bool transfer_to(Host& host);
   [[nodiscard]] Host* leader() const;

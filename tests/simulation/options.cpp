@@ -36,8 +36,8 @@ void draw_cluster(Options& options, Random& random) {
   options.heartbeat = is_quick ? milliseconds(30) : milliseconds(50);
   options.batch_commands_max = random.one_of<std::size_t>({1, 2, 3, 4096});
   options.entries_in_flight_max = random.one_of<std::size_t>({1, 2, 2, 8});
-  // Every few entries, or rarely. Half of the time fewer are kept than are in flight, against the
-  // advice: R5 has to work.
+  // Frequent or rare snapshots. Half of the runs keep fewer trailing entries than are in flight,
+  // against the recommendation, to test R5.
   options.snapshot_log_bytes = random.one_of<std::size_t>({60, 300, 2000, 1U << 20});
   options.peer_entries_max = random.one_of<std::uint32_t>({4, 64});
   options.trailing_entries = random.one_of<std::uint32_t>({0, 4, 128});
@@ -61,7 +61,8 @@ void draw_faults(Options& options, Random& random) {
   options.is_reordering = random.one_in(3);
   options.disk_delay = microseconds(random.one_of<std::int64_t>({100, 1000, 10'000}));
   if (options.network_delay + options.disk_delay >= milliseconds(20)) {
-    // Four on their way would be fewer than the clients make: whoever joins would never catch up.
+    // With four entries in flight a joining member would never catch up with the load of the
+    // clients.
     options.peer_entries_max = 64;
   }
   options.drift_ppm = random.one_of<std::int64_t>({0, 1000, 5000});

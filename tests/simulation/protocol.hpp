@@ -15,46 +15,45 @@
 
 namespace tenure::simulation {
 
-// What clients and servers say to each other, as far as the simulation needs it: the content of
-// gRPC calls without gRPC.
+// Messages between clients and servers: the content of gRPC calls without gRPC.
 
-/// A linearizable look at one name.
+/// Linearizable read of one name.
 struct ReadRequest {
   std::string name;
 };
-/// All events from this revision on; 0: from now on.
+/// Watch of all events from this revision on; 0: new events only.
 struct WatchRequest {
   core::Revision start{};
 };
 
 struct Request {
   Endpoint client{};
-  std::uint64_t number{};  ///< Of the client's questions; the answer has it too.
+  std::uint64_t number{};  ///< Request number of the client; repeated in the reply.
   std::variant<core::Command, ReadRequest, WatchRequest> what;
 };
 
 struct ReadResult {
-  core::Revision revision{};  ///< Of the state that was looked at.
+  core::Revision revision{};  ///< Revision of the state that was read.
   std::vector<core::FencingToken> holders{};
 };
 struct WatchStarted {
-  core::Revision revision{};  ///< Everything after it will be told.
+  core::Revision revision{};  ///< Last revision before the first event.
 };
-/// The watch has to begin anew.
+/// The watch was cancelled and has to be restarted.
 struct WatchLost {};
 struct WatchEvents {
-  std::uint64_t sequence{};  ///< Counted from 0; a gap means that some were lost on the way.
+  std::uint64_t sequence{};  ///< Sequence number from 0; a gap means lost messages.
   std::vector<std::shared_ptr<const core::Event>> events;
 };
 
 struct Reply {
   std::uint64_t number{};
   Endpoint from{};
-  std::uint64_t leader{};  ///< Its id, if it is known; 0: not.
+  std::uint64_t leader{};  ///< Id of the leader; 0: unknown.
   std::variant<core::Outcome, Error, ReadResult, WatchStarted, WatchLost, WatchEvents> what;
 };
 
-/// Who asks, and is answered.
+/// Sender of requests.
 class Requester {
  public:
   Requester() = default;
@@ -67,7 +66,7 @@ class Requester {
 
 class Host;
 
-/// Who is where.
+/// Directory of the hosts and requesters by endpoint.
 struct Directory {
   std::vector<Host*> hosts;
   std::map<Endpoint, Requester*> requesters;

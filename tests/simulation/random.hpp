@@ -7,7 +7,7 @@
 
 namespace tenure::simulation {
 
-/// Everything random in a run, from its seed: SplitMix64 (Steele, Lea, Flood, "Fast Splittable
+/// Random source of a run, seeded: SplitMix64 (Steele, Lea, Flood, "Fast Splittable
 /// Pseudorandom Number Generators", 2014). Not <random>: its distributions differ from library to
 /// library, and a seed has to mean the same everywhere.
 class Random {
@@ -20,7 +20,7 @@ class Random {
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBU;
     return mixed ^ (mixed >> 31);
   }
-  /// 0 .. end - 1; 0 if there is nothing to choose from.
+  /// Uniform in [0, end); 0 if `end` is 0.
   [[nodiscard]] std::uint64_t below(std::uint64_t end) { return end == 0 ? 0 : next() % end; }
   [[nodiscard]] bool one_in(std::uint64_t count) { return below(count) == 0; }
   [[nodiscard]] bool percent(std::uint64_t share) { return below(100) < share; }

@@ -8,16 +8,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Often enough to meet a new leader between its election and its first commit, which is a write to
-// a disk later.
+// Interval of reads: short enough to reach a new leader between its election and its first commit,
+// which is one disk write later.
 constexpr VirtualTime read_interval = 3ms;
-// For so long an election is news.
+// Time after an election in which its leader is read from.
 constexpr VirtualTime fresh = 60ms;
-// Whoever else is asked, to have something to compare with.
+// Share of reads from other members, for comparison.
 constexpr std::uint64_t others_one_in = 100;
-// A host that pauses hears all of them afterwards.
+// Bound on reads in flight: a paused host processes all of them afterwards.
 constexpr std::uint64_t paused_one_in = 20;
-// What is not answered by then is forgotten.
+// Time after which an unanswered read is dropped.
 constexpr std::size_t asked_max = 1000;
 
 }  // namespace

@@ -11,10 +11,10 @@
 
 namespace tenure::simulation {
 
-/// Asks for linearizable reads where they are most likely to be wrong: of a leader beside which
-/// another leads already, and of one that leads since a moment ago and may not know yet what was
-/// acknowledged before. It sees whom to ask as nobody in the world could; the answers it judges
-/// come by the network and through the same calls as anybody's.
+/// Client of linearizable reads in the most dangerous situations: of a leader that has been deposed
+/// by another one, and of a new leader that may not have applied all acknowledged commands yet. It
+/// selects the host with global knowledge; its requests use the same network and calls as those of
+/// clients.
 class Reader final : public Requester {
  public:
   Reader(World& world, Network& network, Judge& judge, Directory& directory, Endpoint endpoint)
@@ -37,10 +37,11 @@ class Reader final : public Requester {
   Judge& judge_;
   Directory& directory_;
   Endpoint endpoint_;
-  std::uint64_t newest_term_ = 0;  ///< With a leader.
-  VirtualTime elected_{};          ///< When that was seen.
+  std::uint64_t newest_term_ = 0;  ///< Newest term with a leader.
+  VirtualTime elected_{};          ///< Time at which the term was first seen.
   std::uint64_t last_number_ = 0;
-  std::map<std::uint64_t, core::Revision> asked_;  ///< What was acknowledged by then.
+  std::map<std::uint64_t, core::Revision>
+      asked_;  ///< Acknowledged revision at the start of each read.
 };
 
 }  // namespace tenure::simulation

@@ -10,8 +10,8 @@
 
 namespace tenure::simulation {
 
-/// Follows everything that happens to all locks, at one member or another: when its stream breaks
-/// or is silent, it goes on at the next from where it was.
+/// Client that watches all locks at one member. When its stream breaks or is silent, it resumes at
+/// the next member from its last revision.
 class Watcher final : public Requester {
  public:
   Watcher(World& world, Network& network, Directory& directory, Endpoint endpoint);
@@ -31,13 +31,13 @@ class Watcher final : public Requester {
   Directory& directory_;
   Endpoint endpoint_;
   std::string name_;
-  std::uint64_t stream_ = 0;  ///< Of the present one; what comes from another is void.
+  std::uint64_t stream_ = 0;  ///< Number of the present stream; messages of others are ignored.
   std::uint64_t next_sequence_ = 0;
   std::size_t server_ = 0;
-  bool has_begun_ = false;  ///< Knows from where to go on.
+  bool has_begun_ = false;  ///< Whether a resume revision is known.
   bool is_open_ = false;
   VirtualTime heard_{};
-  core::Revision last_{};  ///< Everything up to here was told.
+  core::Revision last_{};  ///< Last received revision.
   std::size_t seen_ = 0;
 };
 

@@ -13,16 +13,16 @@
 
 namespace tenure::simulation {
 
-/// Real time of the simulated world, which nobody in it can see.
+/// Virtual real time, invisible to the simulated processes.
 using VirtualTime = std::chrono::microseconds;
 
-/// Time, chance and what is to happen, for all parts of one run. Everything runs in one thread, in
-/// an order that follows from the seed alone.
+/// Event queue, virtual time and random source of a run. Everything runs in one thread, in an order
+/// that depends on the seed only.
 class World {
  public:
   using Task = std::function<void()>;
 
-  /// `trace`: where to tell what happens, or null.
+  /// `trace`: stream for the trace, or null.
   World(const Options& options, std::ostream* trace);
 
   [[nodiscard]] const Options& options() const noexcept { return options_; }
@@ -31,24 +31,24 @@ class World {
 
   void at(VirtualTime when, Task task);
   void after(VirtualTime delay, Task task) { at(now_ + delay, std::move(task)); }
-  /// Until then, or until something is broken.
+  /// Runs events until `end` or the first failure.
   void run_until(VirtualTime end);
 
-  /// The first failure counts; the run ends with it.
+  /// Ends the run; only the first failure is kept.
   void fail(const std::string& why);
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
   [[nodiscard]] bool has_failed() const noexcept { return !failure_.empty(); }
 
-  /// Faults happen; afterwards everything works.
+  /// Whether the faults have ended.
   [[nodiscard]] bool is_healed() const noexcept { return is_healed_; }
   void heal();
 
-  /// One line of the history. The time is filled in.
+  /// Appends an event to the history with the present time.
   void record(history::Event event);
   [[nodiscard]] const history::Events& events() const noexcept { return events_; }
 
   [[nodiscard]] bool is_tracing() const noexcept { return trace_ != nullptr; }
-  /// To be asked for only if is_tracing(): sentences cost more than what they tell of.
+  /// Writes a line. REQUIRES: is_tracing(), because formatting costs more than the traced event.
   void trace(const std::string& what);
 
  private:

@@ -37,9 +37,9 @@ std::string daemon_page() {
   sys::ManPage page(
       {.name = "tenured", .section = 8, .source = from, .summary = "the lock service of Tenure"});
   page.section("synopsis")
-      .call("tenured", "[OPTIONS]")
-      .call("tenured seed", "--from PATH [OPTIONS]")
-      .call("tenured token", "")
+      .synopsis("tenured", "[OPTIONS]")
+      .synopsis("tenured seed", "--from PATH [OPTIONS]")
+      .synopsis("tenured token", "")
       .section("description")
       .paragraphs(
           "Lock service with leases and fencing tokens. Runs as a single node, or as a member of a "

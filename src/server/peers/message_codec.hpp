@@ -55,8 +55,8 @@ struct MessageLimits {
 /// `invalid_argument`: not a message of encode(), or beyond the limits.
 [[nodiscard]] Result<raft::Message> decode(const ReceivedFrame& frame, const MessageLimits& limits);
 
-/// Splits a message into several within the limits, to be sent in order. A follower cannot tell the
-/// difference: each part is a valid AppendEntries.
+/// Splits a message into several within the limits, to be sent in order. Each part is itself a
+/// valid AppendEntries.
 [[nodiscard]] std::vector<raft::AppendEntries> split(raft::AppendEntries message,
                                                      const MessageLimits& limits);
 

@@ -95,8 +95,8 @@ std::string PeerRegistry::incarnation_error(raft::MemberId member,
 }
 
 std::string PeerRegistry::verify(raft::MemberId member, raft::Incarnation incarnation) {
-  if (auto complaint = incarnation_error(member, incarnation); !complaint.empty()) {
-    return complaint;
+  if (auto error = incarnation_error(member, incarnation); !error.empty()) {
+    return error;
   }
   if (seen_.size() >= seen_max) {
     std::erase_if(seen_, [this](const auto& one) { return !members_.contains(one.first); });

@@ -143,13 +143,13 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
   if (expected.cluster != ClusterId{} && expected.cluster != cluster_) {
     return fail(Errc::invalid_argument, "the folder " + path_.string() + " belongs to cluster " +
                                             std::to_string(cluster) +
-                                            ", and the configuration says cluster " +
+                                            ", and the configuration requires cluster " +
                                             std::to_string(expected.cluster.get()));
   }
   if (expected.member != MemberId{} && expected.member != member_) {
     return fail(Errc::invalid_argument,
                 "the folder " + path_.string() + " belongs to member " + std::to_string(member) +
-                    ", and the configuration says member " + std::to_string(expected.member.get()));
+                    ", and the configuration requires member " + std::to_string(expected.member.get()));
   }
   if (incarnation_ == Incarnation{}) {
     incarnation_ = Incarnation{random_number()};

@@ -435,11 +435,11 @@ void Replica::send(const shim_message& flat) {
     case shim_vote_result: {
       // R3: a refused pre-vote must carry the newer term, or the candidate never learns it.
       const bool hides_term = flat.is_pre_vote && !flat.is_granted;
-      const Term told = hides_term ? std::max(term, this->term()) : term;
+      const Term answered = hides_term ? std::max(term, this->term()) : term;
       act(SendMessage{
           .peer = peer,
           .message = VoteResult{
-              .term = told, .is_granted = flat.is_granted, .is_pre_vote = flat.is_pre_vote}});
+              .term = answered, .is_granted = flat.is_granted, .is_pre_vote = flat.is_pre_vote}});
       return;
     }
     case shim_install_snapshot:
