@@ -1,4 +1,4 @@
-"""The rows of bench/run_redis.py about redlock://: five redis-servers that vote."""
+"""Rows of bench/run_redis.py for redlock:// with five redis-servers."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import statistics
 
 
 def quorum_rows(servers, load, rounds):
-    """Rows as in run_redis.py: what, ours, beside it, shown, wanted, ratio.
+    """Rows as in run_redis.py: work, ours, comparison, ratio as text, target, ratio.
 
     `load(*words)` runs bench/redis/redlock.cpp and returns what it printed.
     """

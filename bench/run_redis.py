@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs redis:// beside hand-written clients of the same redis-server; prints all ratios.
+"""Compares redis:// with hand-written clients of the same redis-server; prints all ratios.
 
   bench/run_redis.py                              about a minute
-  bench/run_redis.py --write docs/benchmarks.md   puts the table into the page, too
+  bench/run_redis.py --write docs/benchmarks.md   also writes the table to the page
 
-The hand-written client is as tight as one writes it: SET NX PX, a script that compares and deletes,
-one blocking connection for each thread (bench/redis/load.cpp). Ours is fair, fenced and renewed.
-The contenders take turns; the figure is the median of the rounds. Exit code 0 also if targets are
-missed, unless --strict.
+The hand-written client uses SET NX PX, a script that compares and deletes, and one blocking
+connection for each thread (bench/redis/load.cpp). Tenure's locks are fair, fenced and renewed. The
+contenders alternate; each figure is the median of the rounds. The exit code is 0 even if targets
+are missed, unless --strict is given.
 """
 
 import argparse
@@ -29,7 +29,7 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Server:
-    """A redis-server of its own, as Debian ships it, with nothing saved."""
+    """A redis-server with default configuration and without persistence."""
 
     def __init__(self, folder):
         with socket.socket() as probe:
@@ -45,34 +45,34 @@ class Server:
         raise RuntimeError("redis-server does not start")
 
     def ask(self, *words):
-        """What redis-cli says."""
+        """Output of redis-cli."""
         return subprocess.run(["redis-cli", "-p", str(self.port), *words], check=False,
                               capture_output=True, text=True).stdout.strip()
 
     def used_memory(self):
-        """Bytes."""
+        """Memory of the server in bytes."""
         return int(self.ask("INFO", "memory").split("used_memory:")[1].split()[0])
 
     def cpu_seconds(self):
-        """Of the server, so far."""
+        """CPU time that the server has used."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self):
-        """Ends it."""
+        """Kills the server."""
         self.process.kill()
         self.process.wait()
 
 
 def load(options, *words, program="redis_load"):
-    """One run of the load."""
+    """Result of one run of the load generator."""
     out = subprocess.run([options.build / "bench" / program, *map(str, words)], check=True,
                          capture_output=True, text=True).stdout
     return json.loads(out.splitlines()[-1])
 
 
 def turns(options, rounds, contenders, field):
-    """The median of a field for each contender; they take turns."""
+    """Median of a field for each contender; the contenders alternate."""
     seen = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, words in contenders.items():
@@ -81,7 +81,7 @@ def turns(options, rounds, contenders, field):
 
 
 def renewal(server, options):
-    """10,000 locks held and renewed: what that takes of a core, at both ends."""
+    """CPU share of client and server for renewing 10,000 held locks."""
     run = subprocess.Popen([options.build / "bench/redis_load", "renew", "ours", str(server.port),
                             "10000"], stdout=subprocess.PIPE, text=True)
     run.stdout.readline()
@@ -93,14 +93,14 @@ def renewal(server, options):
 
 
 def idle(server, seconds=5):
-    """Of a core of the server, while nobody does anything."""
+    """CPU share of the idle server."""
     before = server.cpu_seconds()
     time.sleep(seconds)
     return (server.cpu_seconds() - before) / seconds
 
 
 def waiting(server, options, waiters=1000, seconds=5):
-    """Of a core of the server, while so many wait for one lock."""
+    """CPU share of the server while `waiters` clients wait for one lock."""
     run = subprocess.Popen([options.build / "bench/redis_load", "wait", "ours", str(server.port),
                             str(waiters)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     run.stdout.readline()
@@ -112,7 +112,7 @@ def waiting(server, options, waiters=1000, seconds=5):
 
 
 def memory(server, options, who, locks=20000):
-    """Bytes for each held lock."""
+    """Bytes of the server's memory for each held lock."""
     server.ask("FLUSHALL")
     before = server.used_memory()
     run = subprocess.Popen([options.build / "bench/redis_load", "memory", who, str(server.port),
@@ -124,7 +124,7 @@ def memory(server, options, who, locks=20000):
 
 
 def measure(server, options):
-    """All rows: what, ours, theirs, which ratio, the target, and whether it is met."""
+    """All rows: work, ours, comparison, ratio, target, and the ratio as a number."""
     port, rounds = server.port, options.rounds
     rows = []
 
@@ -136,12 +136,12 @@ def measure(server, options):
     row("one thread, lock + unlock, p50", cycle["ours"], f"{cycle['raw']:,.1f} µs by hand",
         cycle["ours"] / cycle["raw"], "at most 1.15")
     many = turns(options, rounds, {who: ("threads", who, port, 64)
-                                   for who in ("ours", "scope", "raw", "raw-scope", "floor")},
+                                   for who in ("ours", "scope", "raw", "raw-scope", "baseline")},
                  "per_s")
     row("64 threads, cycles/s, one client", many["ours"],
-        f"{many['raw']:,.0f}/s by hand, 64 connections; {many['floor']:,.0f}/s: the same commands "
-        "over one connection, and nothing else", many["ours"] / many["raw"], "at least 1", "/s")
-    rows.append(("the same, nobody waits for the answer to a release", f"{many['scope']:,.1f} /s",
+        f"{many['raw']:,.0f}/s by hand, 64 connections; {many['baseline']:,.0f}/s: the same "
+        "commands over one shared connection", many["ours"] / many["raw"], "at least 1", "/s")
+    rows.append(("the same, without waiting for the reply to a release", f"{many['scope']:,.1f} /s",
                  f"{many['raw-scope']:,.0f}/s by hand, 64 connections",
                  f"{many['scope'] / many['raw-scope']:.2f}", "", None))
     ping = statistics.median(load(options, "ping", port)["p50_us"] for _ in range(rounds))
@@ -152,10 +152,10 @@ def measure(server, options):
         row(f"hand-over between {waiters} threads, p50", ours,
             f"{ping:,.1f} µs a round trip; {poll:,.0f} µs polling every 50 ms", ours / ping,
             "at most 3")
-    still, crowd = idle(server), waiting(server, options)
-    rows.append(("server CPU while 1,000 wait for one lock", f"{100 * crowd:.1f} % of a core",
-                 f"{100 * still:.1f} % when nobody is connected", f"{100 * (crowd - still):.1f} %",
-                 "at most 1 %", 100 * (crowd - still)))
+    still, waited = idle(server), waiting(server, options)
+    rows.append(("server CPU while 1,000 threads wait for one lock",
+                 f"{100 * waited:.1f} % of a core", f"{100 * still:.1f} % without connections",
+                 f"{100 * (waited - still):.1f} %", "at most 1 %", 100 * (waited - still)))
     renewed = renewal(server, options)
     share = renewed["cpu_share"] + renewed["server_share"]
     rows.append((f"{renewed['kept']:,} leases of 6 s renewed",
@@ -170,7 +170,7 @@ def measure(server, options):
 
 
 def votes(options):
-    """The rows about redlock://, on five servers of their own."""
+    """Rows of redlock://, measured with five servers."""
     with tempfile.TemporaryDirectory(prefix="bench_redlock.") as folder:
         servers = []
         try:
@@ -185,7 +185,7 @@ def votes(options):
 
 
 def is_met(most, ratio):
-    """Whether a ratio is what was wanted; nothing is, of what is shown only."""
+    """Whether a ratio meets its target. A row without a target always does."""
     if ratio is None:
         return True
     wanted = float(most.split()[2])
@@ -193,8 +193,8 @@ def is_met(most, ratio):
 
 
 def table(rows):
-    """As Markdown."""
-    lines = ["| work | `redis://` | beside it | ratio | wanted | |", "|---|---|---|---|---|---|"]
+    """Rows as a Markdown table."""
+    lines = ["| work | `redis://` | comparison | ratio | target | |", "|---|---|---|---|---|---|"]
     for what, ours, theirs, shown, most, ratio in rows:
         verdict = "" if ratio is None else "met" if is_met(most, ratio) else "missed"
         lines.append(f"| {what} | {ours} | {theirs} | {shown} | {most} | {verdict} |")
@@ -202,7 +202,7 @@ def table(rows):
 
 
 def main():
-    """Measures, then shows."""
+    """Measures, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=HOME / "build/release")
@@ -226,8 +226,8 @@ def main():
     print(text)
     if options.write:
         replace_section(options.write, "bench-redis",
-                        "## redis:// beside hand-written clients of Redis\n\n"
-                        "`make bench-redis`; bench/run_redis.py says what is what.\n\n" + text)
+                        "## redis:// compared with hand-written Redis clients\n\n"
+                        "`make bench-redis`; bench/run_redis.py describes the columns.\n\n" + text)
     missed = [row for row in rows if not is_met(row[4], row[5])]
     return 1 if options.strict and missed else 0
 

@@ -1,5 +1,5 @@
-# redis://, rediss:// and redlock://: the library tenure::redis that makes connect() know them. One file to link,
-# built where what it stands on is found; libtenure needs none of that.
+# Library tenure::redis: registers redis://, rediss:// and redlock:// with connect(). Built if its
+# dependencies are found; libtenure does not need them.
 
 find_package(PkgConfig QUIET)
 
@@ -19,12 +19,12 @@ if(NOT TARGET tenure_net)
 endif()
 if(missing)
   list(JOIN missing ", " missing)
-  message(STATUS "tenure::redis (redis://) is left out for want of ${missing}: "
+  message(STATUS "tenure::redis (redis://) is left out because these are missing: ${missing}: "
                  "tools/setup.sh redis")
   return()
 endif()
 
-# What runs on the server: each script as one text, with lock.lua where it says so.
+# Lua scripts of redis://, embedded as texts; lock.lua replaces its include line.
 set(scripts_dir ${PROJECT_SOURCE_DIR}/src/backends/redis/scripts)
 file(GLOB scripts CONFIGURE_DEPENDS ${scripts_dir}/*.lua)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts})
@@ -38,7 +38,7 @@ foreach(script IN LISTS scripts)
 endforeach()
 configure_file(src/backends/redis/scripts.cpp.in redis/scripts.cpp @ONLY)
 
-# The same for redlock://, on each of its servers.
+# Lua scripts of redlock://.
 file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/redlock/scripts/*.lua)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts})
 foreach(script IN LISTS scripts)

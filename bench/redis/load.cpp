@@ -1,18 +1,18 @@
-// Load for one redis-server, by our library and by a tight hand-written client. Prints one line of
-// JSON.
+// Load generator for one redis-server, with this library and with a tight hand-written client.
+// Prints one line of JSON.
 //
-//   redis_load ping PORT                     a round trip
-//   redis_load cycle ours|raw PORT           one thread, lock + unlock, nobody else
+//   redis_load ping PORT                     round trips
+//   redis_load cycle ours|raw PORT           one thread, lock + unlock, uncontended
 //   redis_load threads ours|scope|raw|raw-scope PORT N
-//                                            N threads, a lock each; raw: a connection each. scope:
-//                                            guards that end with their scope, not by unlock(), so
-//                                            that nobody waits for the answer to the release; by
-//                                            hand likewise
-//   redis_load threads floor PORT N          the same over one connection, and nothing else
-//   redis_load pass ours|poll PORT N         N threads take turns on one lock
-//   redis_load renew ours PORT N             N locks held and renewed for two rounds
-//   redis_load memory ours|raw PORT N        N locks held, until a line comes on stdin
-//   redis_load wait ours PORT N              N threads wait for one lock, until a line comes
+//                                            N threads with a lock each; raw: with a connection
+//                                            each. scope: guards are released by their destructor,
+//                                            so no thread waits for the reply to the release;
+//                                            raw-scope: the same with the hand-written client
+//   redis_load threads baseline PORT N       the same commands over one shared connection
+//   redis_load pass ours|poll PORT N         N threads acquire one lock in turn
+//   redis_load renew ours PORT N             N locks held for two renewals
+//   redis_load memory ours|raw PORT N        N locks held until a line arrives on stdin
+//   redis_load wait ours PORT N              N threads wait for one lock until a line arrives
 
 #include <algorithm>
 #include <atomic>
@@ -43,7 +43,7 @@ struct Free {
 };
 using Reply = std::unique_ptr<redisReply, Free>;
 
-/// As one writes it by hand: SET NX PX, and a script that deletes only what is ours.
+/// Typical hand-written lock: SET NX PX, and a script that compares and deletes.
 class RawLock {
  public:
   RawLock(int port, std::string name) : name_(std::move(name)), id_(fresh_id()) {
@@ -59,7 +59,7 @@ class RawLock {
     return reply->type == REDIS_REPLY_STATUS;
   }
   void unlock() { run("EVALSHA %s 1 %s %s", sha_.c_str(), name_.c_str(), id_.c_str()); }
-  /// The answer is read before the next one.
+  /// Sends the release; its reply is read before the next reply.
   void unlock_later() {
     redisAppendCommand(context_.get(), "EVALSHA %s 1 %s %s", sha_.c_str(), name_.c_str(),
                        id_.c_str());
@@ -135,7 +135,7 @@ void print(std::vector<double> samples, Clock::duration took) {
 }
 
 // 000.175, 000.176
-/// Runs `work` on so many threads for so long.
+/// Runs `work` on `threads` threads for `length`.
 template <class Work>
 void measure(int threads, Clock::duration length, Work work) {
   std::vector<std::vector<double>> samples(static_cast<std::size_t>(threads));
@@ -155,82 +155,82 @@ void measure(int threads, Clock::duration length, Work work) {
   print(std::move(all), took);
 }
 
-enum class Who : std::uint8_t { ours, scope, raw, raw_scope };
+enum class Contender : std::uint8_t { ours, scope, raw, raw_scope };
 
-Who who_from(const std::string& word) {
-  for (const auto& [name, who] :
-       {std::pair("ours", Who::ours), std::pair("scope", Who::scope), std::pair("raw", Who::raw),
-        std::pair("raw-scope", Who::raw_scope)}) {
+Contender contender_from(const std::string& word) {
+  for (const auto& [name, contender] :
+       {std::pair("ours", Contender::ours), std::pair("scope", Contender::scope),
+        std::pair("raw", Contender::raw), std::pair("raw-scope", Contender::raw_scope)}) {
     if (word == name) {
-      return who;
+      return contender;
     }
   }
   std::fprintf(stderr, "%s: one of ours, scope, raw, raw-scope\n", word.c_str());
   std::exit(64);
 }
 
-void cycles(Who who, int port, int threads, Clock::duration length) {
+void cycles(Contender contender, int port, int threads, Clock::duration length) {
   const auto client = connect(port);
   measure(threads, length, [&](int n, Clock::time_point end, std::vector<double>& samples) {
     const auto name = "bench:" + std::to_string(n);
     const auto mutex = client.mutex(name);
     RawLock raw(port, name);
     for (auto now = Clock::now(); now < end;) {
-      if (who == Who::ours || who == Who::scope) {
+      if (contender == Contender::ours || contender == Contender::scope) {
         auto guard = mutex.lock();
-        must(guard.has_value() && (who == Who::scope || guard->unlock().has_value()));
+        must(guard.has_value() && (contender == Contender::scope || guard->unlock().has_value()));
       } else {
         must(raw.try_lock());
-        who == Who::raw ? raw.unlock() : raw.unlock_later();
+        contender == Contender::raw ? raw.unlock() : raw.unlock_later();
       }
       const auto after = Clock::now();
       samples.push_back(micros(after - now));
       now = after;
     }
-    raw.ping();  // So that the last release leaves.
+    raw.ping();  // Sends the last release, and reads its reply.
   });
 }
 
-/// What no library can be faster than whose threads block: each puts its command on a list and
-/// sleeps; one thread sends all that is on the list at once, and wakes whose answer has come. The
-/// commands are those of RawLock: no queue, no token, no renewal, no error that anybody handles.
-class Floor {
+/// Lower bound for a library whose threads block: each thread queues its command and sleeps; one
+/// thread sends all queued commands at once and wakes the threads whose replies have arrived. The
+/// commands are those of RawLock: no queue, no token, no renewal, no error handling.
+class Baseline {
  public:
-  explicit Floor(int port) : context_(redisConnect("127.0.0.1", port)) {
+  explicit Baseline(int port) : context_(redisConnect("127.0.0.1", port)) {
     const Reply loaded(static_cast<redisReply*>(
         redisCommand(context_.get(), "SCRIPT LOAD %s", RawLock::release_script)));
     sha_ = loaded->str;
-    carrier_ = std::jthread([this](const std::stop_token& stop) { carry(stop); });
+    sender_ = std::jthread([this](const std::stop_token& stop) { send_loop(stop); });
   }
-  Floor(const Floor&) = delete;
-  Floor& operator=(const Floor&) = delete;
-  ~Floor() {
-    carrier_.request_stop();
+  Baseline(const Baseline&) = delete;
+  Baseline& operator=(const Baseline&) = delete;
+  ~Baseline() {
+    sender_.request_stop();
     ++posted_;
     posted_.notify_one();
   }
 
-  /// Waits until it is answered.
-  void run(const std::string& command) {
-    Errand errand{.command = command};
+  /// Sends a command and waits for its reply.
+  void run(const std::string& encoded) {
+    Command pending{.encoded = encoded};
     {
       const std::lock_guard lock(mutex_);
-      waiting_.push_back(&errand);
+      waiting_.push_back(&pending);
     }
     ++posted_;
     posted_.notify_one();
-    errand.is_done.wait(0);
+    pending.is_done.wait(0);
   }
   [[nodiscard]] const std::string& sha() const { return sha_; }
 
  private:
-  struct Errand {
-    const std::string& command;
+  struct Command {
+    const std::string& encoded;
     std::atomic<int> is_done = 0;
   };
 
-  void carry(const std::stop_token& stop) {
-    std::vector<Errand*> sent;
+  void send_loop(const std::stop_token& stop) {
+    std::vector<Command*> sent;
     while (!stop.stop_requested()) {
       const int seen = posted_;
       {
@@ -241,15 +241,16 @@ class Floor {
         posted_.wait(seen);
         continue;
       }
-      for (const auto* errand : sent) {
-        redisAppendFormattedCommand(context_.get(), errand->command.data(), errand->command.size());
+      for (const auto* command : sent) {
+        redisAppendFormattedCommand(context_.get(), command->encoded.data(),
+                                    command->encoded.size());
       }
-      for (auto* errand : sent) {
+      for (auto* command : sent) {
         void* reply = nullptr;
         must(redisGetReply(context_.get(), &reply) == REDIS_OK);
         freeReplyObject(reply);
-        errand->is_done = 1;
-        errand->is_done.notify_one();
+        command->is_done = 1;
+        command->is_done.notify_one();
       }
       sent.clear();
     }
@@ -258,9 +259,9 @@ class Floor {
   std::unique_ptr<redisContext, Free> context_;
   std::string sha_;
   std::mutex mutex_;
-  std::vector<Errand*> waiting_;
+  std::vector<Command*> waiting_;
   std::atomic<int> posted_ = 0;
-  std::jthread carrier_;  // Last: uses all the rest.
+  std::jthread sender_;  // Declared last: uses all other members.
 };
 
 std::string encode(const std::vector<std::string>& words) {
@@ -271,15 +272,15 @@ std::string encode(const std::vector<std::string>& words) {
   return text;
 }
 
-void floor_cycles(int port, int threads, Clock::duration length) {
-  Floor floor(port);
+void baseline_cycles(int port, int threads, Clock::duration length) {
+  Baseline baseline(port);
   measure(threads, length, [&](int n, Clock::time_point end, std::vector<double>& samples) {
     const auto name = "bench:" + std::to_string(n);
     const auto lock = encode({"SET", name, "c8a4f2be-3a5e-4f57-9e8e", "NX", "PX", "30000"});
-    const auto unlock = encode({"EVALSHA", floor.sha(), "1", name, "c8a4f2be-3a5e-4f57-9e8e"});
+    const auto unlock = encode({"EVALSHA", baseline.sha(), "1", name, "c8a4f2be-3a5e-4f57-9e8e"});
     for (auto now = Clock::now(); now < end;) {
-      floor.run(lock);
-      floor.run(unlock);
+      baseline.run(lock);
+      baseline.run(unlock);
       const auto after = Clock::now();
       samples.push_back(micros(after - now));
       now = after;
@@ -287,7 +288,7 @@ void floor_cycles(int port, int threads, Clock::duration length) {
   });
 }
 
-/// From when the holder begins to let go until the next one is in.
+/// Time from the start of a release to the next grant.
 void pass(bool is_ours, int port, int threads, Clock::duration length) {
   std::vector<tenure::Client> clients;
   for (int n = 0; n < std::min(threads, 4); ++n) {
@@ -323,7 +324,7 @@ void pass(bool is_ours, int port, int threads, Clock::duration length) {
   });
 }
 
-/// N locks with a ttl of 6 s, so that all are renewed every 2 s.
+/// N locks with a TTL of 6 s, so that all are renewed every 2 s.
 void renew(int port, int locks) {
   const auto client = connect(port);
   std::vector<tenure::Guard> guards;
@@ -411,11 +412,11 @@ int main(int count, char** words) {
   const int port = std::atoi(words[3]);
   const int number = count > 4 ? std::atoi(words[4]) : 1;
   if (what == "cycle") {
-    cycles(who_from(words[2]), port, 1, 3s);
-  } else if (what == "threads" && std::strcmp(words[2], "floor") == 0) {
-    floor_cycles(port, number, 3s);
+    cycles(contender_from(words[2]), port, 1, 3s);
+  } else if (what == "threads" && std::strcmp(words[2], "baseline") == 0) {
+    baseline_cycles(port, number, 3s);
   } else if (what == "threads") {
-    cycles(who_from(words[2]), port, number, 3s);
+    cycles(contender_from(words[2]), port, number, 3s);
   } else if (what == "pass") {
     pass(is_ours, port, number, 3s);
   } else if (what == "renew") {

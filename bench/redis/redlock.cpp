@@ -1,11 +1,11 @@
-// Load for several redis-servers that vote, by our library and by a tight hand-written client.
-// Prints one line of JSON.
+// Load generator for several voting redis-servers, with this library and with a tight hand-written
+// client. Prints one line of JSON.
 //
-//   redlock_load round PORT,PORT,…              a command to all, until a quorum and until the last
-//   redlock_load cycle ours|raw PORT,PORT,…     one thread, lock + unlock, nobody else
-//   redlock_load acquire ours PORT,PORT,…       the same; how long the lock() of it takes
-//   redlock_load threads ours PORT,PORT,… N     N threads, a lock each
-//   redlock_load pass ours PORT,PORT,… N        N clients take turns on one lock
+//   redlock_load round PORT,PORT,…              one command to all servers: time to a quorum, to
+//   all redlock_load cycle ours|raw PORT,PORT,…     one thread, lock + unlock, uncontended
+//   redlock_load acquire ours PORT,PORT,…       the same; time of lock() only
+//   redlock_load threads ours PORT,PORT,… N     N threads with a lock each
+//   redlock_load pass ours PORT,PORT,… N        N clients acquire one lock in turn
 
 #include <algorithm>
 #include <atomic>
@@ -46,10 +46,11 @@ double micros(Clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-/// As one writes it by hand: one connection each, all written to, then whoever answers is read.
-class Crowd {
+/// Hand-written quorum client: one connection for each server; a command is written to all of them,
+/// then replies are read in order of arrival.
+class ServerGroup {
  public:
-  explicit Crowd(const Ports& ports) : waiting_(ports.size()) {
+  explicit ServerGroup(const Ports& ports) : waiting_(ports.size()) {
     for (const auto port : ports) {
       contexts_.emplace_back(redisConnect("127.0.0.1", port));
       must(contexts_.back()->err == 0);
@@ -63,8 +64,8 @@ class Crowd {
     }
   }
 
-  /// Until so many have answered.
-  void ask(const std::string& command, std::size_t answers) {
+  /// Sends a command to all servers and waits for `answers` replies.
+  void call(const std::string& command, std::size_t answers) {
     for (std::size_t n = 0; n < contexts_.size(); ++n) {
       redisAppendFormattedCommand(contexts_[n].get(), command.data(), command.size());
       int is_done = 0;
@@ -140,7 +141,7 @@ void print(std::vector<double> samples, Clock::duration took, double last_p50 = 
       at(1.0), last_p50);
 }
 
-/// Runs `work` again and again for so long; it says how long each took.
+/// Repeats `work` for `length`; `work` returns the duration of one run.
 template <class Work>
 void repeat(Clock::duration length, Work work) {
   std::vector<double> samples;
@@ -151,18 +152,18 @@ void repeat(Clock::duration length, Work work) {
   print(std::move(samples), Clock::now() - begin);
 }
 
-/// What a compare-and-delete costs, the smaller half of a cycle by hand.
+/// Cost of a compare-and-delete, the smaller half of a hand-written cycle.
 void round_trip(const Ports& ports) {
-  Crowd crowd(ports);
-  const auto command = Crowd::encode({"EVALSHA", crowd.sha(), "1", "bench:x", "mine"});
+  ServerGroup group(ports);
+  const auto command = ServerGroup::encode({"EVALSHA", group.sha(), "1", "bench:x", "mine"});
   std::vector<double> samples;
   std::vector<double> last;
   const auto begin = Clock::now();
   while (Clock::now() - begin < 2s) {
     const auto asked = Clock::now();
-    crowd.ask(command, crowd.quorum());
+    group.call(command, group.quorum());
     samples.push_back(micros(Clock::now() - asked));
-    crowd.drain();
+    group.drain();
     last.push_back(micros(Clock::now() - asked));
   }
   std::ranges::sort(last);
@@ -189,13 +190,13 @@ void cycles(bool is_ours, const Ports& ports) {
     });
     return;
   }
-  Crowd crowd(ports);
-  const auto lock = Crowd::encode({"SET", "bench", "mine", "NX", "PX", "30000"});
-  const auto unlock = Crowd::encode({"EVALSHA", crowd.sha(), "1", "bench", "mine"});
+  ServerGroup group(ports);
+  const auto lock = ServerGroup::encode({"SET", "bench", "mine", "NX", "PX", "30000"});
+  const auto unlock = ServerGroup::encode({"EVALSHA", group.sha(), "1", "bench", "mine"});
   repeat(3s, [&] {
     const auto began = Clock::now();
-    crowd.ask(lock, crowd.quorum());
-    crowd.ask(unlock, crowd.quorum());
+    group.call(lock, group.quorum());
+    group.call(unlock, group.quorum());
     return Clock::now() - began;
   });
 }
@@ -212,7 +213,7 @@ void acquisitions(const Ports& ports) {
   });
 }
 
-/// Runs `work(n, samples)` on so many threads for so long.
+/// Runs `work(n, samples)` on `threads` threads for `length`.
 template <class Work>
 void measure(int threads, Clock::duration length, Work work) {
   std::vector<std::vector<double>> samples(static_cast<std::size_t>(threads));
@@ -244,7 +245,7 @@ void threads(const Ports& ports, int count) {
   });
 }
 
-/// From when the holder begins to let go until the next one is in.
+/// Time from the start of a release to the next grant.
 void pass(const Ports& ports, int count) {
   std::vector<tenure::Client> clients;
   for (int n = 0; n < count; ++n) {

@@ -31,7 +31,8 @@ void describe(const Reply& reply, std::string& out, std::size_t& elements, std::
 void use(const Reply& reply) {
   if (const auto table = table_from(reply, "127.0.0.1")) {
     for (const auto owner : table->owner_of) {
-      require(owner == SlotTable::unassigned || owner < table->owners.size(), "an owner that is there");
+      require(owner == SlotTable::unassigned || owner < table->owners.size(),
+              "an owner that is there");
     }
   }
   static_cast<void>(reply.number_at(0));

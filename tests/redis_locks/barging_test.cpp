@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 class RedisBarging : public ::testing::Test {
  protected:
-  /// What redis-cli, which knows nothing of us, answers.
+  /// First line of redis-cli's reply, as of a client that knows nothing about Tenure.
   std::string redis_cli(const std::string& command) const {
     const auto line = "redis-cli -p " + std::to_string(server.port()) + " " + command;
     std::FILE* const pipe = ::popen(line.c_str(), "r");
@@ -34,7 +34,7 @@ class RedisBarging : public ::testing::Test {
   Mutex mutex = ann.mutex("lock:orders", {.fairness = Fairness::barging});
 };
 
-// 000.070-073: the plain key, as everybody has it.
+// 000.070-073: compatible with the plain key of other clients.
 TEST_F(RedisBarging, a_held_barging_lock_rejects_redis_cli) {
   auto guard = mutex.lock().value();
 
@@ -69,7 +69,7 @@ TEST_F(RedisBarging, a_waiter_acquires_after_the_key_of_a_dead_holder_expires) {
   EXPECT_TRUE(mutex.lock());
 }
 
-// It is renewed, and its loss is found out.
+// The key is renewed, and its loss is detected.
 TEST_F(RedisBarging, an_overwritten_key_is_reported_as_lost) {
   auto guard = ann.mutex("lock:b", {.ttl = 300ms, .fairness = Fairness::barging}).lock().value();
   const auto lost = guard.lost();
@@ -84,7 +84,7 @@ TEST_F(RedisBarging, an_overwritten_key_is_reported_as_lost) {
   EXPECT_EQ(redis_cli("GET lock:b"), "thief");
 }
 
-// Two kinds of lock by one name would not exclude each other: told instead.
+// Two kinds of lock with one name would not exclude each other, so this is an error.
 TEST_F(RedisBarging, a_fair_lock_of_the_same_name_is_an_error) {
   {
     const auto guard = mutex.lock().value();
@@ -105,10 +105,10 @@ TEST_F(RedisBarging, barging_is_supported_by_redis_mutexes_only) {
   EXPECT_EQ(connect("memory://").value().mutex("a", barging).lock().error(), Errc::unsupported);
 }
 
-// What is left of a fair lock for a minute after its holder died is no lock.
+// The record that a fair lock leaves for a minute after its holder has died is not a lock.
 TEST_F(RedisBarging, an_expired_fair_lock_does_not_block_a_barging_lock) {
   const std::string head = "{tenure:lock:orders}";
-  const std::string dead = "H 5 00000000000000ff.1 L X nobody dead\n 0000000000000";
+  const std::string dead = "H 5 00000000000000ff.1 L X client dead\n 0000000000000";
   ASSERT_EQ(server.command({"SET", head, dead, "PX", "60000"}), "OK");
 
   auto guard = mutex.lock();
@@ -119,7 +119,7 @@ TEST_F(RedisBarging, an_expired_fair_lock_does_not_block_a_barging_lock) {
   EXPECT_TRUE(ann.mutex("lock:orders").try_lock());
 }
 
-// Somebody's tool made it persist: it is held for another minute, and not for ever.
+// PERSIST by some tool: the lock is held for one more minute, and not forever.
 TEST_F(RedisBarging, a_persisted_fair_lock_expires_after_a_minute) {
   const auto held = ann.mutex("lock:orders").lock().value();
   ASSERT_EQ(server.command({"PERSIST", "{tenure:lock:orders}"}), "1");

@@ -88,7 +88,7 @@ TEST(RedisConnection, a_required_password_is_sent) {
   EXPECT_TRUE(connect("redis://:open%20sesame" + at).value().mutex("a").lock());
 }
 
-// The rights in docs/reference/redis_keys.md are enough, and less are not.
+// The permissions in docs/reference/redis_keys.md suffice, and fewer do not.
 TEST(RedisConnection, an_acl_user_needs_the_documented_rights) {
   RedisServer server;
   const std::vector<std::string> rights{
@@ -136,18 +136,18 @@ TEST(RedisConnection, a_server_that_becomes_a_replica_is_unavailable_until_it_is
   EXPECT_TRUE(eventually([&] { return client.mutex("a").try_lock().has_value(); }));
 }
 
-// A server that answers, and does not do it: what cannot wait was asked again for ever, a hundred
-// times in a second, and never told.
+// A server that replies with errors: a try was repeated forever, a hundred times per second, and
+// never failed.
 TEST(RedisConnection, a_server_without_its_min_replicas_is_unavailable_until_they_are_back) {
   RedisServer server;
   const auto client = connect(server.url(), {.request_timeout = 300ms}).value();
   server.command({"CONFIG", "SET", "min-replicas-to-write", "1"});
 
   auto refused = std::async(std::launch::async, [&] { return client.mutex("a").try_lock(); });
-  const bool is_told = refused.wait_for(test_timeout) == std::future_status::ready;
+  const bool is_completed = refused.wait_for(test_timeout) == std::future_status::ready;
   server.command({"CONFIG", "SET", "min-replicas-to-write", "0"});
 
-  ASSERT_TRUE(is_told);
+  ASSERT_TRUE(is_completed);
   expect(refused.get().error(), Errc::unavailable, "NOREPLICAS");
   EXPECT_TRUE(eventually([&] { return client.mutex("a").try_lock().has_value(); }));
 }
@@ -163,7 +163,7 @@ TEST(RedisConnection, a_key_with_a_foreign_value_is_reported_and_kept) {
   EXPECT_EQ(server.command({"LLEN", "{tenure:a}"}), "1");
 }
 
-// Memory is full: nothing new, but what is held is renewed, given back, and handed over.
+// With a full memory, held locks are still renewed, released and handed over.
 TEST(RedisConnection, a_full_memory_refuses_new_locks_and_keeps_the_old_ones) {
   RedisServer server;
   const auto client = connect(server.url(), {.request_timeout = test_timeout}).value();
@@ -212,7 +212,7 @@ TEST(RedisConnection, scripts_are_loaded_again_after_script_flush) {
   EXPECT_TRUE(client.mutex("a").try_lock());
 }
 
-// Thousands of locks of many threads: two connections.
+// The number of connections does not depend on threads or locks.
 TEST(RedisConnection, all_threads_share_two_connections) {
   RedisServer server;
   const auto before = server.count_of("connected_clients");
@@ -232,8 +232,8 @@ TEST(RedisConnection, all_threads_share_two_connections) {
   EXPECT_EQ(server.count_of("connected_clients"), before + 2);
 }
 
-// A connection that is given up may have questions on it that are only kept up on their way. Asked
-// again by another one they are answered; the first copies, which come later, must do nothing.
+// Commands on an abandoned connection may only be delayed on the way. They are sent again on a new
+// connection; the delayed copies must have no effect.
 TEST(RedisConnection, commands_of_an_abandoned_connection_have_no_late_effect) {
   RedisServer server;
   SlowRoad road(server.port());
@@ -246,7 +246,7 @@ TEST(RedisConnection, commands_of_an_abandoned_connection_have_no_late_effect) {
   auto guard = ann.mutex("a").lock();
   ASSERT_TRUE(guard.has_value()) << guard.error().detail;
   ASSERT_TRUE(guard->unlock());
-  ASSERT_GT(road.let_go(), 0U) << "nothing was kept up";
+  ASSERT_GT(road.let_go(), 0U) << "no command was delayed";
 
   const auto bob = connect(server.url(), {.owner = "bob"}).value();
   for (int i = 0; i < 20; ++i) {
@@ -257,7 +257,7 @@ TEST(RedisConnection, commands_of_an_abandoned_connection_have_no_late_effect) {
   }
 }
 
-// A server that restarted gives the same id to a connection of another client.
+// A restarted server assigns the same id to a connection of another client.
 TEST(RedisConnection, an_abandoned_connection_is_killed_by_id_and_address) {
   const std::string hello = "*4\r\n$2\r\nid\r\n:7\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n";
   const std::string info = "id=7 addr=10.0.0.9:4711 laddr=10.0.0.1:6379";

@@ -65,7 +65,7 @@ TEST_F(RedisExpiry, a_renewed_lock_of_a_dead_holder_is_free_at_its_ttl) {
   expect_free_between(earliest, server_ms() + ttl);
 }
 
-// The other record of a lock: members with an expiry each.
+// The form F of a record: members with an expiry each.
 TEST_F(RedisExpiry, the_share_of_a_dead_holder_is_free_at_its_ttl) {
   constexpr int ttl = 300;
   acquire({.member = "ann", .want = "S", .ttl = 10});
@@ -75,7 +75,7 @@ TEST_F(RedisExpiry, the_share_of_a_dead_holder_is_free_at_its_ttl) {
   expect_free_between(earliest, server_ms() + ttl);
 }
 
-// However many locks a client acquires and renews at the same time.
+// With any number of locks that a client acquires and renews at the same time.
 TEST_F(RedisExpiry, every_lock_of_many_threads_expires_one_ttl_after_it_was_granted_or_renewed) {
   constexpr int threads_count = 32;
   constexpr auto ttl = 20s;

@@ -9,8 +9,8 @@
 namespace tenure::test {
 namespace {
 
-/// release.lua has a short_path way for what happens most where others wait. It must do just what
-/// the long way does, which is taken when the token is not the one that the lock has.
+/// release.lua has a short path for the most frequent case with waiters. It must have the same
+/// effect as the long path, which is taken if the token argument is not the lock's token.
 class HandOverScripts : public RedisScripts {
  protected:
   struct Situation {
@@ -27,7 +27,7 @@ class HandOverScripts : public RedisScripts {
     friend bool operator==(const Outcome&, const Outcome&) = default;
   };
 
-  /// Gives back what ann has.
+  /// Releases the hold of ann.
   [[nodiscard]] Outcome outcome_of(const Situation& situation, bool is_short_path) {
     server.command({"FLUSHALL"});
     situation.arrange();
@@ -49,7 +49,7 @@ class HandOverScripts : public RedisScripts {
       ASSERT_TRUE(is_queued(acquire(request)));
     }
   }
-  /// As if its time were over.
+  /// Makes the member expired.
   void expire_member(const std::string& member) {
     server.command({"ZADD", head + ":e", "1", member});
   }
@@ -91,9 +91,9 @@ TEST_F(HandOverScripts, the_short_path_and_the_long_path_have_the_same_effect) {
   }
 }
 
-// Who does not subscribe is passed over, and keeps his place.
+// A waiter without a subscription is skipped and keeps its position.
 TEST_F(HandOverScripts, the_short_path_skips_unreachable_waiters) {
-  const Situation deaf{"nobody listens", [&] { queue({{.member = "bob"}, {.member = "cid"}}); }};
+  const Situation deaf{"no subscriber", [&] { queue({{.member = "bob"}, {.member = "cid"}}); }};
 
   const auto short_path = outcome_of(deaf, true);
 
@@ -118,7 +118,7 @@ TEST_F(HandOverScripts, the_next_holder_receives_its_token_and_a_retry_finds_the
   EXPECT_TRUE(holds("bob"));
 }
 
-// The clock of the server stepped back.
+// The server's clock stepped back.
 TEST_F(HandOverScripts, tokens_grow_on_the_short_path) {
   subscribe();
   server.command({"SET", head, "T 4000000000000000 x.1", "PX", "60000"});

@@ -17,14 +17,15 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// A client whose answers can be kept back, so that what it asked for is done long before it knows.
-/// Its lease is renewed meanwhile: what then is believed must not outlast what the server counts.
+/// A client whose replies can be delayed, so that the server executes its commands long before the
+/// client knows. The lease is renewed in between; the client must not count a hold for longer than
+/// the server does.
 class RedisLateReply : public ::testing::Test {
  protected:
   static constexpr auto ttl = 3s;
-  static constexpr long memory_ms = 60'000;  // a head lives that much longer than its holder
+  static constexpr long memory_ms = 60'000;  // time that a head outlives its holder
 
-  /// Until when the server counts its one member, or later.
+  /// Lower bound of the time until which the server counts its only member.
   [[nodiscard]] Clock::time_point counted_until() {
     const auto head = server.command({"GET", "{tenure:a}"});
     if (head.starts_with("H ")) {
@@ -37,7 +38,7 @@ class RedisLateReply : public ::testing::Test {
     return Clock::now() +
            std::chrono::milliseconds(std::stoll(entry.substr(entry.find(' '))) - now_ms);
   }
-  /// Half of the time of what it was given there is over, and its lease was renewed.
+  /// Less than half of the member's TTL is left, so its lease has been renewed.
   [[nodiscard]] bool is_half_over(const std::string& member) {
     const auto score = server.command({"ZSCORE", "{tenure:a}:e", member});
     const auto now = server.command({"TIME"});
@@ -53,8 +54,9 @@ class RedisLateReply : public ::testing::Test {
   Client near = connect(server.url(), {.request_timeout = test_timeout}).value();
 };
 
-// L2, L3: the answer to an acquire comes late, and the lease was renewed in between. Without
-// the server, which had nothing to renew as far as anybody knew, it was believed for longer.
+// L2, L3: the reply to an acquire is late, and the lease was renewed in between. The renewal did
+// not reach the server, because the client knew of no hold yet; it then counted the hold for too
+// long.
 TEST_F(RedisLateReply, a_grant_with_a_late_reply_is_renewed_before_it_is_reported) {
   proxy.hold_answers();
   std::optional<Guard> guard;
@@ -72,7 +74,7 @@ TEST_F(RedisLateReply, a_grant_with_a_late_reply_is_renewed_before_it_is_reporte
   EXPECT_TRUE(guard->unlock());
 }
 
-// The same for a place in the queue, and the hand-over that follows it.
+// The same for a position in the queue and the hand-over that follows.
 TEST_F(RedisLateReply, a_wait_with_a_late_reply_is_renewed_before_its_grant_is_reported) {
   auto first = near.mutex("a").lock().value();
   proxy.hold_answers();
@@ -91,7 +93,7 @@ TEST_F(RedisLateReply, a_wait_with_a_late_reply_is_renewed_before_its_grant_is_r
   EXPECT_TRUE(guard->unlock());
 }
 
-// A longer ttl that is asked for while the answer is out counts when the server knows it.
+// A longer TTL that is requested before the reply applies once the server knows it.
 TEST_F(RedisLateReply, a_ttl_change_before_the_reply_applies_to_the_grant) {
   const auto lease = far.lease({.ttl = ttl}).value();
   proxy.hold_answers();
@@ -109,12 +111,12 @@ TEST_F(RedisLateReply, a_ttl_change_before_the_reply_applies_to_the_grant) {
   EXPECT_TRUE(guard->unlock());
 }
 
-// What is called off while its answer is out leaves nothing, also if it was granted.
+// A request that is cancelled before the reply leaves nothing behind, even if it was granted.
 TEST_F(RedisLateReply, a_late_grant_of_a_cancelled_request_is_released) {
   proxy.hold_answers();
   std::jthread asker([&] {
     auto late = far.mutex("a", {.ttl = ttl}).try_lock_for(2s);
-    // Granted it can only be where nobody came to renew its lease in time.
+    // It can succeed only if the lease was not renewed in time.
     EXPECT_TRUE(late ? late->unlock().has_value() : late.error() == Errc::timed_out);
   });
   ASSERT_TRUE(eventually([&] {

@@ -9,7 +9,7 @@ namespace {
 
 using MutexScripts = RedisScripts;
 
-// 000.071, 000.111, 001.001, 001.004, 001.006, 001.010, 001.011: at most one holds it.
+// 000.071, 000.111, 001.001, 001.004, 001.006, 001.010, 001.011: at most one member holds the lock.
 TEST_F(MutexScripts, acquire_exclusion) {
   EXPECT_TRUE(is_granted(acquire({.member = "ann"})));
 
@@ -18,7 +18,7 @@ TEST_F(MutexScripts, acquire_exclusion) {
   EXPECT_FALSE(holds("bob"));
 }
 
-// 000.072, 000.112: only the holder renews, and that gives it time.
+// 000.072, 000.112: only the holder renews, and a renewal extends the expiry.
 TEST_F(MutexScripts, only_the_holder_extends_the_key_expiry) {
   acquire({.member = "ann", .ttl = 10'000});
   const auto before = std::stoll(server.command({"PTTL", head}));
@@ -30,7 +30,7 @@ TEST_F(MutexScripts, only_the_holder_extends_the_key_expiry) {
   EXPECT_GT(std::stoll(server.command({"PTTL", head})), before + 70'000);
 }
 
-// 000-B4: a renewal by one with a short ttl never shortens.
+// 000-B4: a renewal with a short TTL never shortens the expiry.
 TEST_F(MutexScripts, a_renewal_never_shortens_the_ttl) {
   acquire({.member = "ann", .ttl = 90'000});
 
@@ -39,7 +39,8 @@ TEST_F(MutexScripts, a_renewal_never_shortens_the_ttl) {
   EXPECT_GT(std::stoll(server.command({"PTTL", head})), 140'000);
 }
 
-// 000.073, 000.113, 001.021, 001.028, 001-B7: who does not hold it is told so, and it stays.
+// 000.073, 000.113, 001.021, 001.028, 001-B7: a release by another member has no effect and reports
+// that.
 TEST_F(MutexScripts, owner_gated_release) {
   acquire({.member = "ann"});
 
@@ -61,7 +62,7 @@ TEST_F(MutexScripts, re_acquire_after_release) {
   EXPECT_GT(second, first);
 }
 
-// 000.069, 000.087, 000.115, 001.002, 001.009, 001.024: a crashed holder's lock comes free.
+// 000.069, 000.087, 000.115, 001.002, 001.009, 001.024: the lock of a crashed holder becomes free.
 TEST_F(MutexScripts, lease_expiry_frees_the_key) {
   acquire({.member = "ann", .ttl = 5});
 
@@ -71,7 +72,7 @@ TEST_F(MutexScripts, lease_expiry_frees_the_key) {
   EXPECT_TRUE(holds("bob"));
 }
 
-// 000-B22, 001.014, 001-B2: a reply was lost. The retry finds its own hold and its own place.
+// 000-B22, 001.014, 001-B2: a reply was lost. The retry finds its own hold and its own position.
 TEST_F(MutexScripts, a_repeated_request_finds_the_result_of_the_first) {
   const auto token = acquire({.member = "ann"});
   EXPECT_EQ(acquire({.member = "ann"}), "1 " + token + " 0 1");
@@ -82,11 +83,11 @@ TEST_F(MutexScripts, a_repeated_request_finds_the_result_of_the_first) {
 
   EXPECT_EQ(waiting(), "bob cid");
   EXPECT_EQ(release("ann"), "1");
-  EXPECT_EQ(release("ann"), "3") << "and so does the one who gave it back";
+  EXPECT_EQ(release("ann"), "3") << "a repeated release finds its result, too";
 }
 
-// 001.003, 001.007, 001.012, 001.013, 001.016, 001.018-020, 001-B1, 001-B4: in the queue from the
-// first attempt on, and handed over inside release.
+// 001.003, 001.007, 001.012, 001.013, 001.016, 001.018-020, 001-B1, 001-B4: a request is queued
+// from its first attempt, and release hands over.
 TEST_F(MutexScripts, release_grants_the_first_waiter) {
   subscribe();
   acquire({.member = "ann"});
@@ -102,7 +103,7 @@ TEST_F(MutexScripts, release_grants_the_first_waiter) {
   EXPECT_TRUE(holds("cid"));
 }
 
-// 001.025, 001-B3: at the head, in the middle, at the tail; a dead waiter costs nobody a lock-time.
+// 001.025, 001-B3: at the head, in the middle and at the tail; a dead waiter delays no other.
 TEST_F(MutexScripts, expired_waiters_are_skipped) {
   subscribe();
   acquire({.member = "ann"});
@@ -120,8 +121,8 @@ TEST_F(MutexScripts, expired_waiters_are_skipped) {
   EXPECT_TRUE(holds("eve"));
 }
 
-// 001.025, 001.027, 001-B3: nor does one whose process is gone, though its time is not over. It
-// keeps its place.
+// 001.025, 001.027, 001-B3: nor does a waiter whose process is gone before its TTL is over. It
+// keeps its position.
 TEST_F(MutexScripts, an_unreachable_waiter_is_skipped_and_keeps_its_position) {
   acquire({.member = "ann"});
   acquire({.member = "bob"});
@@ -129,21 +130,21 @@ TEST_F(MutexScripts, an_unreachable_waiter_is_skipped_and_keeps_its_position) {
   EXPECT_FALSE(holds("bob"));
 
   EXPECT_TRUE(is_queued(acquire({.member = "cid", .queue = "wait"})) || holds("cid"));
-  EXPECT_TRUE(holds("cid")) << "the only one who is there";
+  EXPECT_TRUE(holds("cid")) << "the only reachable member";
   EXPECT_EQ(waiting(), "bob");
   release("cid");
 
-  EXPECT_TRUE(is_granted(acquire({.member = "bob"}))) << "he is back, and first";
+  EXPECT_TRUE(is_granted(acquire({.member = "bob"}))) << "the first waiter has returned";
 }
 
-// 001.026, 001-B10, 000-B5, 000-B13: leaving touches nothing but the own place.
+// 001.026, 001-B10, 000-B5, 000-B13: leave affects the member's own position only.
 TEST_F(MutexScripts, a_waiter_that_leaves_leaves_no_trace) {
   subscribe();
   acquire({.member = "ann"});
   acquire({.member = "bob", .request = 2});
   acquire({.member = "cid"});
 
-  EXPECT_EQ(leave("bob", 9), "0") << "another request of his";
+  EXPECT_EQ(leave("bob", 9), "0") << "another request of the member";
   EXPECT_EQ(waiting(), "bob cid");
   EXPECT_EQ(leave("bob", 2), "0");
   EXPECT_EQ(leave("bob", 2), "0");
@@ -151,11 +152,11 @@ TEST_F(MutexScripts, a_waiter_that_leaves_leaves_no_trace) {
 
   EXPECT_TRUE(holds("cid"));
   EXPECT_EQ(server.command({"HEXISTS", head + ":m", "bob"}), "0");
-  EXPECT_TRUE(leave("cid").starts_with("1 ")) << "granted before: told, and kept";
+  EXPECT_TRUE(leave("cid").starts_with("1 ")) << "granted before: reported and kept";
   EXPECT_TRUE(holds("cid"));
 }
 
-// 001-B8, 000-B20, 000.173: nothing is left behind but the memory of the last token, for a minute.
+// 001-B8, 000-B20, 000.173: only the last token remains, for one minute.
 TEST_F(MutexScripts, a_free_lock_is_one_small_key_that_expires) {
   subscribe();
   acquire({.member = "ann"});
@@ -169,7 +170,7 @@ TEST_F(MutexScripts, a_free_lock_is_one_small_key_that_expires) {
   EXPECT_GT(std::stoll(server.command({"PTTL", head})), 0);
 }
 
-// 001-B8: also when everybody died.
+// 001-B8: also if all clients died.
 TEST_F(MutexScripts, every_key_of_a_lock_expires_without_renewal) {
   acquire({.member = "ann"});
   acquire({.member = "bob"});
@@ -179,7 +180,7 @@ TEST_F(MutexScripts, every_key_of_a_lock_expires_without_renewal) {
   }
 }
 
-// 000-B26, 001-B14: also when the clock steps back, which a lock from the future stands for.
+// 000-B26, 001-B14: also if the clock steps back, simulated by a token from the future.
 TEST_F(MutexScripts, tokens_grow_though_the_clock_steps_back) {
   acquire({.member = "ann"});
   release("ann");
@@ -194,7 +195,7 @@ TEST_F(MutexScripts, tokens_grow_though_the_clock_steps_back) {
   EXPECT_EQ(acquire({.member = "dan"}), "8000000000000003");
 }
 
-// The head of an idle lock expires, and with it the last token of this lock.
+// The head of an idle lock expires together with the last token of this lock.
 TEST_F(MutexScripts, tokens_of_an_expired_record_grow_though_the_clock_steps_back) {
   server.command({"SET", last_token, "8000000000000000"});
 
@@ -225,7 +226,7 @@ TEST_F(MutexScripts, every_grant_records_its_token) {
   acquire({.member = "dan"});
   const auto token = word_of(server.command({"HGET", head + ":m", "cid"}), 1);
   run(Script::release, {"cid", "1", "-", token, "9"});
-  EXPECT_EQ(word_of(server.next_message(), 3), recorded()) << "handed over in the quick way";
+  EXPECT_EQ(word_of(server.next_message(), 3), recorded()) << "handed over on the short path";
 
   server.command({"SET", last_token, "8000000000000000"});
   release("dan");
@@ -233,7 +234,7 @@ TEST_F(MutexScripts, every_grant_records_its_token) {
   EXPECT_EQ(recorded(), "8000000000000000") << "it never decreases";
 }
 
-// 000-B19: more dead members than Lua can unpack.
+// 000-B19: more expired members than Lua can unpack.
 TEST_F(MutexScripts, ten_thousand_expired_waiters_are_removed) {
   acquire({.member = "ann", .ttl = 1});
   std::string fill =
@@ -260,7 +261,7 @@ TEST_F(MutexScripts, a_semaphore_of_the_same_name_is_an_error) {
   EXPECT_TRUE(is_granted(acquire({.member = "dan", .want = "P2", .kind = "P3"})));
 }
 
-// A key of ours that is something else: told, and not overwritten.
+// A foreign value of the key is reported and not overwritten.
 TEST_F(MutexScripts, a_key_of_another_type_is_an_error_and_stays) {
   server.command({"LPUSH", head, "mine"});
   EXPECT_TRUE(acquire({.member = "ann"}).starts_with("WRONGTYPE"));
@@ -272,14 +273,14 @@ TEST_F(MutexScripts, a_key_of_another_type_is_an_error_and_stays) {
   EXPECT_EQ(server.command({"GET", head}), "mine");
 }
 
-// 001.003, 001.022, 001.029: the lock is free and the one who is next has not come back: a newcomer
-// who asks once does not pass him.
+// 001.003, 001.022, 001.029: the lock is free and the first waiter has not reconnected: a try does
+// not pass the queue.
 TEST_F(MutexScripts, a_newcomer_does_not_pass_a_queue_though_the_lock_is_free) {
   acquire({.member = "ann"});
   for (const auto* who : {"bob", "cid", "dan"}) {
     acquire({.member = who});
   }
-  release("ann");  // nobody hears it
+  release("ann");  // no client receives the notification
 
   EXPECT_EQ(try_acquire({.member = "eve"}), "0");
   EXPECT_EQ(waiting(), "bob cid dan");
@@ -291,8 +292,7 @@ TEST_F(MutexScripts, a_newcomer_does_not_pass_a_queue_though_the_lock_is_free) {
   EXPECT_TRUE(holds("cid"));
 }
 
-// Somebody's tool made the key persist: that is no reason to take the lock away, and none to keep
-// it for ever.
+// PERSIST by some tool neither releases the lock nor keeps it forever.
 TEST_F(MutexScripts, a_persisted_key_is_held_and_expires_after_a_minute) {
   ASSERT_TRUE(is_granted(acquire({.member = "ann"})));
   ASSERT_EQ(server.command({"PERSIST", head}), "1");

@@ -77,7 +77,7 @@ TEST_F(RedisMutex, drop_frees_lock) {
   EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 
-// 000.124, 000.089: renewed for as long as the guard lives.
+// 000.124, 000.089: renewed while the guard exists.
 TEST_F(RedisMutex, auto_refresh_keeps_lease_alive) {
   const auto guard = ann.mutex("a", {.ttl = 150ms}).lock().value();
   const auto later = std::chrono::steady_clock::now() + 300ms;
@@ -95,8 +95,8 @@ TEST_F(RedisMutex, get_state_reports_acquired_while_held) {
   EXPECT_EQ(guard.state(), GuardState::held);
 }
 
-// 000.103, 000.106, 000.126, 000.091, 000.096: a DEL by hand is found out by the next renewal, for
-// ever.
+// 000.103, 000.106, 000.126, 000.091, 000.096: the next renewal detects a DEL by hand, and the loss
+// is permanent.
 TEST_F(RedisMutex, lost_lease_reports_lost_state) {
   auto guard = ann.mutex("a", {.ttl = 300ms}).lock().value();
   const auto lost = guard.lost();
@@ -108,7 +108,7 @@ TEST_F(RedisMutex, lost_lease_reports_lost_state) {
   EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
 }
 
-// The same under a wait: somebody else's lock is not given back by it.
+// The same with a waiter: the release of the lost lock does not affect the new holder.
 TEST_F(RedisMutex, a_lost_lock_stays_with_its_new_holder) {
   auto guard = ann.mutex("a", {.ttl = 300ms}).lock().value();
   server.command({"DEL", "{tenure:a}"});
@@ -120,7 +120,7 @@ TEST_F(RedisMutex, a_lost_lock_stays_with_its_new_holder) {
   EXPECT_EQ(ann.mutex("a").try_lock().error(), Errc::would_block);
 }
 
-// 000.104, 000.107-110, 000.116, 000.117: before anything is sent.
+// 000.104, 000.107-110, 000.116, 000.117: rejected before any command is sent.
 TEST_F(RedisMutex, acquire_rejects_nonpositive_ttl) {
   const auto before = server.count_of("total_commands_processed");
 
@@ -130,21 +130,21 @@ TEST_F(RedisMutex, acquire_rejects_nonpositive_ttl) {
   EXPECT_LE(server.count_of("total_commands_processed"), before + 1);
 }
 
-// 000.117: a lease that is renewed has a ttl from the beginning.
+// 000.117: a lease has a valid TTL from the beginning.
 TEST_F(RedisMutex, refresh_rejects_nonpositive_ttl) {
   EXPECT_EQ(ann.lease({.ttl = 0ms}).error(), Errc::invalid_argument);
 }
 
-// 000.105, 000.118: as corrected, an owner is a label, and who gives none gets one.
+// 000.105, 000.118: as corrected, an owner is a label with a default.
 TEST_F(RedisMutex, an_owner_is_never_empty) {
-  const auto nobody = connect();
-  const auto guard = nobody.mutex("a").lock().value();
+  const auto unnamed = connect();
+  const auto guard = unnamed.mutex("a").lock().value();
 
-  EXPECT_FALSE(nobody.owner().empty());
-  EXPECT_EQ(ann.holders("a").value().front().owner, nobody.owner());
+  EXPECT_FALSE(unnamed.owner().empty());
+  EXPECT_EQ(ann.holders("a").value().front().owner, unnamed.owner());
 }
 
-// What people see of a lock.
+// What an operator sees of a lock.
 TEST_F(RedisMutex, holders_are_listed_with_owner_token_and_note) {
   const auto guard = ann.mutex("a", {.metadata = "nightly\nreport"}).lock().value();
 
@@ -178,7 +178,7 @@ TEST_F(RedisMutex, locks_of_different_namespaces_are_independent) {
   EXPECT_NE(server.command({"KEYS", "*"}).find("{staging:a}"), std::string::npos);
 }
 
-// A client that waits for itself under one lease is told; without a lease it waits, as with std.
+// A lease that would wait for itself fails; without a common lease the client waits, as with std.
 TEST_F(RedisMutex, a_self_blocking_request_fails_at_once) {
   const auto lease = ann.lease().value();
   const auto guard = ann.mutex("a", {.lease = lease}).lock().value();

@@ -55,7 +55,7 @@ class RedisPipeline : public ::testing::Test {
                    .on_reply = [this, what](const auto& answer) { note(what, answer); },
                    .retry = loss});
   }
-  /// By a new lease each time.
+  /// Acquires with a new lease each time.
   void acquire(const std::string& name) {
     const AcquireRequest request{.lease = LeaseId{++last_lease},
                                  .request = RequestId{1},
@@ -63,7 +63,7 @@ class RedisPipeline : public ::testing::Test {
                                      AcquireSpec{.items = {{.name = name}}, .owner = "me"})};
     run(name, commands.acquire(request, 60s));
   }
-  /// Withdraws what this lease asked for.
+  /// Withdraws the request of this lease.
   void leave(const std::string& what, const std::string& name, LeaseId lease) {
     const AcquireSpec spec{.items = {{.name = name}}};
     run(what, commands.leave(spec, redis::member_of(spec, lease, RequestId{1}), RequestId{1},
@@ -93,8 +93,10 @@ class RedisPipeline : public ::testing::Test {
                                  .idle = [] {},
                                  .warning = [](const std::string&) {}});
   std::uint64_t last_lease = 0;
-  std::map<std::string, std::int64_t> answers;  ///< Token, kind of the answer, or `failed`.
-  std::vector<std::string> order;               ///< Of the replies.
+  /// Token, kind of the reply, or `failed`, by command.
+  std::map<std::string, std::int64_t> answers;
+  /// Commands in the order of their replies.
+  std::vector<std::string> order;
   int retries = 0;
   int losses = 0;
 
@@ -167,7 +169,7 @@ TEST_F(RedisPipeline, missing_scripts_are_loaded_again) {
   EXPECT_EQ(retries, 0) << "the server executed none of them before";
 }
 
-// The second one must not be executed before the first one is sent again.
+// The second command must not be executed before the first one is sent again.
 TEST_F(RedisPipeline, commands_keep_their_order_when_scripts_are_loaded_again) {
   server.command({"SCRIPT", "FLUSH"});
   link.hold_answers();
@@ -183,11 +185,11 @@ TEST_F(RedisPipeline, commands_keep_their_order_when_scripts_are_loaded_again) {
   run_until([&] { return pipeline->is_idle(); });
 
   EXPECT_GT(answers["a"], any_token) << "granted first";
-  EXPECT_FALSE(server.command({"GET", head_of("a")}).starts_with("H ")) << "then given back";
+  EXPECT_FALSE(server.command({"GET", head_of("a")}).starts_with("H ")) << "then released";
   EXPECT_EQ(order, (std::vector<std::string>{"a", "left", "b"}));
 }
 
-// The reply is lost with the connection: the command is sent again, and finds what it got.
+// The reply is lost with the connection: the command is sent again and finds its earlier result.
 TEST_F(RedisPipeline, a_command_whose_reply_is_lost_is_sent_again_as_a_retry) {
   link.hold_answers();
   acquire_all();
@@ -203,7 +205,7 @@ TEST_F(RedisPipeline, a_command_whose_reply_is_lost_is_sent_again_as_a_retry) {
   EXPECT_NE(server.command({"HGET", head_of("a") + ":m", head.substr(19, 16)}), "(nil)");
 }
 
-// A release that was never sent and finds nothing is `not_held`, and no doubt about the connection.
+// A release that was never sent and finds no hold fails with `not_held`, not with `unavailable`.
 TEST_F(RedisPipeline, a_command_that_was_never_sent_is_no_retry) {
   link.cut();
   run_until([&] { return losses > 0; });
@@ -229,7 +231,7 @@ TEST_F(RedisPipeline, a_command_without_retry_fails_with_its_connection) {
   EXPECT_EQ(server.command({"GET", "count"}), "1");
 }
 
-// As users meet it: many threads of one client.
+// The use case: many threads of one client.
 TEST(RedisPipelines, many_threads_of_a_client_lock_and_unlock) {
   RedisServer server;
   const auto client = connect(server.url(), {.request_timeout = test_timeout}).value();

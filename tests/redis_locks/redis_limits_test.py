@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What redis:// does not promise, shown: docs/guarantees.md says so, and these are its proofs. Each
-ends with the one that lost the lock being told, and with the other one having the newer token."""
+"""Demonstrates the limits of redis:// that docs/guarantees.md documents. In each test the client
+that lost the lock is notified, and the other client has the newer token."""
 
 import os
 import pathlib
@@ -25,8 +25,8 @@ WALL = 2 * 8  # where the preloaded library looks for the step of the wall clock
 
 
 def start_redis(folder, faults):
-    """A redis-server whose clock can be moved, and its port. Somebody may take the port before it
-    does: then another one."""
+    """Starts a redis-server whose clock can be moved; returns it and its port. Another process may
+    take the port first; then another port is tried."""
     for _ in range(5):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -37,14 +37,14 @@ def start_redis(folder, faults):
                               "TENURE_FAULT_FILE": str(faults)})
         deadline = time.monotonic() + TIMEOUT
         while server.poll() is None and time.monotonic() < deadline:
-            if ask(port, "ping") == "PONG":
+            if redis_cli(port, "ping") == "PONG":
                 return server, port
         server.kill()
         server.wait()
     raise AssertionError("redis-server does not start")
 
 
-def ask(port, *words):
+def redis_cli(port, *words):
     return subprocess.run(["redis-cli", "-p", str(port), *words], capture_output=True, text=True,
                           timeout=TIMEOUT, check=False).stdout.strip()
 
@@ -60,13 +60,13 @@ class RedisLimits(unittest.TestCase):
         self.addCleanup(self.redis.kill)
 
     def step_clock(self, offset_ms):
-        """The server's wall clock differs from ours by this from now on."""
+        """Sets the difference between the server's wall clock and the real one."""
         with open(self.faults, "r+b") as file:
             file.seek(WALL)
             file.write(struct.pack("q", offset_ms))
 
     def hold(self):
-        """Somebody who holds the lock until it is lost, and its token."""
+        """Starts a process that holds the lock until it is lost; returns it and its token."""
         holder = subprocess.Popen(
             [tenure_path(), "run", "report", "--url", f"redis://127.0.0.1:{self.port}", "--ttl",
              f"{TTL_S}s", "--", "sh", "-c", "echo $TENURE_TOKEN; exec sleep 600"],
@@ -81,49 +81,49 @@ class RedisLimits(unittest.TestCase):
             holder.send_signal(signal.SIGTERM)
             holder.wait(TIMEOUT)
 
-    def token_of_a_second_one(self):
-        """None if it cannot have the lock."""
+    def token_of_second_client(self):
+        """Token of a second client; None if the lock is not available."""
         second = subprocess.run(
             [tenure_path(), "run", "--no-wait", "report", "--url",
              f"redis://127.0.0.1:{self.port}", "--", "sh", "-c", "echo $TENURE_TOKEN"],
             capture_output=True, text=True, timeout=TIMEOUT, check=False)
         return int(second.stdout) if second.returncode == 0 else None
 
-    def check_that_both_had_it(self, began, holder, token):
-        second = self.token_of_a_second_one()
-        self.assertIsNotNone(second, "the second one has the lock")
-        self.assertLess(time.monotonic() - began, TTL_S, "while the lease of the first runs")
+    def check_overlap(self, began, holder, token):
+        second = self.token_of_second_client()
+        self.assertIsNotNone(second, "the second client has the lock")
+        self.assertLess(time.monotonic() - began, TTL_S, "during the lease of the first client")
         self.assertGreater(second, token)
-        eventually(lambda: holder.poll() is not None, "the first one is told")
+        eventually(lambda: holder.poll() is not None, "the first client is notified")
         self.assertEqual(holder.returncode, 79)
 
     def test_a_step_of_the_clock_gives_the_lock_to_a_second_client(self):
         began = time.monotonic()
         holder, token = self.hold()
-        self.assertIsNone(self.token_of_a_second_one())
+        self.assertIsNone(self.token_of_second_client())
 
         self.step_clock(STEP_MS)
-        self.check_that_both_had_it(began, holder, token)
+        self.check_overlap(began, holder, token)
 
     def test_tokens_of_an_idle_lock_grow_though_the_clock_steps_back(self):
         """The record of the lock has expired, so only the last token of all locks is known."""
-        first = self.token_of_a_second_one()
+        first = self.token_of_second_client()
         self.step_clock(IDLE_MS)
-        eventually(lambda: ask(self.port, "exists", "{tenure:report}") == "0",
-                   "the server forgets the lock")
+        eventually(lambda: redis_cli(self.port, "exists", "{tenure:report}") == "0",
+                   "the record of the lock expires")
 
         self.step_clock(-IDLE_MS)
-        second = self.token_of_a_second_one()
+        second = self.token_of_second_client()
 
         self.assertGreater(second, first)
 
     def test_flushall_gives_the_lock_to_a_second_client_and_the_first_is_notified(self):
         began = time.monotonic()
         holder, token = self.hold()
-        self.assertIsNone(self.token_of_a_second_one())
+        self.assertIsNone(self.token_of_second_client())
 
-        self.assertEqual(ask(self.port, "flushall"), "OK")
-        self.check_that_both_had_it(began, holder, token)
+        self.assertEqual(redis_cli(self.port, "flushall"), "OK")
+        self.check_overlap(began, holder, token)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ TEST_F(RedisRwLock, get_state_reports_acquired) {
   EXPECT_EQ(reader.state(), GuardState::held);
 }
 
-// 000.165: one of two readers is taken out by hand; the other does not notice.
+// 000.165: one of two readers is removed by hand; the other is not affected.
 TEST_F(RedisRwLock, lost_lease_reports_lost) {
   auto one = ann.rw_lock("a", {.ttl = 300ms}).lock_shared().value();
   const auto two = bob.rw_lock("a").lock_shared().value();
@@ -139,13 +139,13 @@ TEST_F(RedisRwLock, try_write_does_not_block_readers) {
   EXPECT_TRUE(bob.rw_lock("a").try_lock_shared());
 }
 
-// 000.150-155: the same rules on both sides.
+// 000.150-155: the same rules for both modes.
 TEST_F(RedisRwLock, acquire_rejects_nonpositive_ttl) {
   EXPECT_EQ(ann.rw_lock("a", {.ttl = 0ms}).lock_shared().error(), Errc::invalid_argument);
   EXPECT_EQ(ann.rw_lock("a", {.ttl = -5ms}).lock().error(), Errc::invalid_argument);
 }
 
-// 000-B15: a single upgrader.
+// 000-B15: at most one upgrade at a time.
 TEST_F(RedisRwLock, the_second_of_two_upgrades_fails_with_deadlock) {
   auto mine = ann.rw_lock("a").lock_shared().value();
   auto theirs = bob.rw_lock("a").lock_shared().value();

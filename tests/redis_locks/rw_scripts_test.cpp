@@ -56,10 +56,10 @@ TEST_F(RwScripts, write_excludes_write) {
   EXPECT_EQ(try_write("bob"), "0");
 }
 
-// 000.132, 000.064, 000-B16: as corrected, only if it is asked for, and counted.
+// 000.132, 000.064, 000-B16: as corrected, only on request, and counted.
 TEST_F(RwScripts, reentrant_write_succeeds) {
   const auto token = write("ann");
-  EXPECT_TRUE(acquire({.member = "ann", .request = 2}).starts_with("-1 ")) << "not by accident";
+  EXPECT_TRUE(acquire({.member = "ann", .request = 2}).starts_with("-1 ")) << "only on request";
 
   EXPECT_EQ(upgrade("ann", 2), "1 " + token + " 0 2");
   EXPECT_EQ(release("ann", 2), "1");
@@ -161,12 +161,12 @@ TEST_F(RwScripts, release_write_is_owner_gated_and_frees) {
   EXPECT_TRUE(is_granted(try_write("bob")));
 }
 
-// 000.142, 000.084, 000.065, 000-B5: giving up clears the wait, and never a hold.
+// 000.142, 000.084, 000.065, 000-B5: leave removes the wait, and never a hold.
 TEST_F(RwScripts, release_write_clears_pending_on_abandon) {
   read("ann");
   write("bob");
 
-  EXPECT_EQ(release("bob"), "0") << "he holds nothing";
+  EXPECT_EQ(release("bob"), "0") << "the member holds nothing";
   EXPECT_EQ(waiting(), "bob");
   EXPECT_EQ(leave("bob"), "0");
 
@@ -201,8 +201,8 @@ TEST_F(RwScripts, writer_blocked_by_writer_enqueues_and_keeps_preference) {
   EXPECT_EQ(try_read("cid"), "0");
 }
 
-// 000.145, 000-B17: as corrected, by ticket and not by name: those who came in the same millisecond
-// are served as they came.
+// 000.145, 000-B17: as corrected, by ticket and not by name: requests of the same millisecond are
+// served in order of arrival.
 TEST_F(RwScripts, same_ms_writer_fifo_is_by_ticket) {
   write("ann");
   for (const auto* who : {"zoe", "yan", "xia", "bob"}) {
@@ -251,7 +251,7 @@ TEST_F(RwScripts, release_read_nonmember_and_double_release_return_false) {
 
   EXPECT_EQ(release("cid"), "0");
   EXPECT_EQ(release("ann"), "1");
-  EXPECT_EQ(release("ann"), "3") << "this very one gave it back before";
+  EXPECT_EQ(release("ann"), "3") << "this hold was released last";
   release("bob");
   EXPECT_EQ(release("ann"), "0");
 }
@@ -277,7 +277,7 @@ TEST_F(RwScripts, readers_behind_a_writer_enter_together_before_the_next_writer)
   EXPECT_FALSE(holds("fay"));
 }
 
-// 000-B15: a single upgrader, who goes before the queue.
+// 000-B15: at most one upgrade at a time, before the queue.
 TEST_F(RwScripts, the_second_of_two_upgrades_fails_at_once) {
   subscribe();
   read("ann");
@@ -292,7 +292,7 @@ TEST_F(RwScripts, the_second_of_two_upgrades_fails_at_once) {
   EXPECT_TRUE(server.next_message().starts_with("g ann 2 "));
   EXPECT_TRUE(upgrade("ann").starts_with("1 ")) << "a retry finds it";
   EXPECT_EQ(release("ann", 1), "1");
-  EXPECT_TRUE(holds("ann")) << "it was entered twice";
+  EXPECT_TRUE(holds("ann")) << "it was reentered";
   EXPECT_EQ(release("ann", 1), "1");
   EXPECT_TRUE(holds("cid"));
 }
@@ -327,8 +327,7 @@ TEST_F(RwScripts, a_downgrade_keeps_the_token_and_admits_readers) {
   EXPECT_TRUE(holds("cid"));
 }
 
-// A thousand at once are let in by one call, the rest by the next: nobody stops the server for
-// long.
+// One call grants at most a thousand waiters, so that no call blocks the server for long.
 TEST_F(RwScripts, many_readers_are_granted_in_batches) {
   subscribe();
   write("ann");

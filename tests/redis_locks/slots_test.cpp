@@ -17,8 +17,7 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// 000-B20: as the specification of Redis Cluster has it, and redis-server answers to CLUSTER
-// KEYSLOT.
+// 000-B20: as the Redis Cluster specification and CLUSTER KEYSLOT define them.
 TEST(RedisSlots, key_slots_match_redis_cluster) {
   EXPECT_EQ(slot_of("123456789"), 0x31C3);
   EXPECT_EQ(slot_of("foo"), 12182);
@@ -29,7 +28,7 @@ TEST(RedisSlots, key_slots_match_redis_cluster) {
   EXPECT_EQ(slot_of("foo{bar}{zap}"), slot_of("bar"));
 }
 
-// 000-B20: whatever is in the name.
+// 000-B20: for any characters in the name.
 TEST(RedisSlots, all_keys_of_a_lock_share_one_slot) {
   const CommandEncoder commands("tenure", "client");
   for (const std::string name : {"a", "a}b", "{a}", "}", "{", "{}", "a:m"}) {
@@ -91,7 +90,7 @@ TEST(RedisSlots, a_slot_table_is_parsed_and_invalid_input_is_rejected) {
   EXPECT_EQ(epoch_from("nothing"), 0U);
 }
 
-// Only who asks about the cluster believes in so much.
+// Only queries of the slot table use the larger limit.
 TEST(RedisSlots, the_largest_slot_table_is_parsed_and_larger_ones_are_rejected) {
   std::string wire = "*16384\r\n";
   for (std::size_t slot = 0; slot < slots_count; ++slot) {

@@ -1,4 +1,4 @@
-#ifdef TENURE_WITH_SERVER  // whose tests have the certificates
+#ifdef TENURE_WITH_SERVER  // provides the certificates
 
 #include <chrono>
 #include <string>

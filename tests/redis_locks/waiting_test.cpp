@@ -29,7 +29,7 @@ class RedisWaiting : public ::testing::Test {
   [[nodiscard]] std::int64_t waiters() {
     return std::stoll(server.command({"ZCARD", "{tenure:a}:q"}));
   }
-  /// How often the server ran this command.
+  /// Number of calls of this command on the server.
   [[nodiscard]] std::int64_t calls_of(const std::string& command) {
     const auto all = server.command({"INFO", "commandstats"});
     const auto at = all.find("cmdstat_" + command + ":calls=");
@@ -47,7 +47,7 @@ Detached take_turn(Mutex mutex, std::shared_ptr<std::atomic<int>> turns) {
   }
 }
 
-// 001.023, 000-B11, 001-B9: 1,000 wait, and each release wakes the next one and nobody else. Nobody
+// 001.023, 000-B11, 001-B9: with 1,000 waiters each release notifies the next one only. No client
 // polls.
 TEST_F(RedisWaiting, each_release_notifies_one_of_a_thousand_waiters) {
   constexpr int waits = 1000;
@@ -68,7 +68,7 @@ TEST_F(RedisWaiting, each_release_notifies_one_of_a_thousand_waiters) {
   EXPECT_EQ(calls_of("evalsha"), 2 * waits + 1) << "each confirms its grant and is released";
 }
 
-// A client that may PUBLISH, but may not touch the keys of a lock, must not be able to grant it.
+// A client that may PUBLISH, but has no access to the lock's keys, must not be able to grant it.
 TEST_F(RedisWaiting, a_forged_notification_grants_nothing) {
   const auto ann = connect();
   const auto bob = connect();
@@ -103,7 +103,8 @@ TEST_F(RedisWaiting, a_forged_notification_grants_nothing) {
   EXPECT_LT(token.get(), 9000000000000000U) << "the token is the server's";
 }
 
-// 001.008, 001.015, 001.027, 001-B5: a wake-up that was said while nobody listened is found out.
+// 001.008, 001.015, 001.027, 001-B5: a notification without a receiver is detected after the
+// reconnect.
 TEST_F(RedisWaiting, a_wait_survives_the_loss_of_its_subscription) {
   const auto ann = connect();
   const auto bob = connect();
@@ -117,7 +118,7 @@ TEST_F(RedisWaiting, a_wait_survives_the_loss_of_its_subscription) {
   waiter.join();
 }
 
-// 000-B22: both connections of both clients, in the midst of it.
+// 000-B22: both connections of both clients are closed during a wait.
 TEST_F(RedisWaiting, holds_and_waits_survive_all_connections) {
   const auto ann = connect();
   const auto bob = connect();
@@ -141,7 +142,7 @@ TEST_F(RedisWaiting, holds_and_waits_survive_all_connections) {
   EXPECT_TRUE(is_in);
 }
 
-// 000-B22: the first attempt was carried out and its answer lost: the retry must not wait for it.
+// 000-B22: the first attempt was executed and its reply lost: the retry must not wait for it.
 TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_wait_for_itself) {
   const auto ann = connect(200ms);
   EXPECT_TRUE(ann.mutex("warm").lock());
@@ -157,10 +158,11 @@ TEST_F(RedisWaiting, a_lost_reply_never_makes_a_client_wait_for_itself) {
   EXPECT_TRUE(connect().mutex("a").try_lock_for(test_timeout));
 }
 
-// 001.005, 001.024, 001-B9: a holder that dies tells nobody. The waiters ask when its time is over.
+// 001.005, 001.024, 001-B9: a holder that dies sends no message. The waiters check when its TTL is
+// over.
 TEST_F(RedisWaiting, a_dead_holder_delays_waiters_by_at_most_its_ttl) {
   const auto bob = connect();
-  // As a client that was killed would leave it: nobody renews.
+  // The record that a killed client leaves: it is not renewed.
   server.command({"SET", "{tenure:a}", "H 5 dead.1 L X gone dead\n", "PX", "60200"});
 
   const auto began = std::chrono::steady_clock::now();
@@ -169,7 +171,7 @@ TEST_F(RedisWaiting, a_dead_holder_delays_waiters_by_at_most_its_ttl) {
   EXPECT_GE(std::chrono::steady_clock::now() - began, 150ms);
 }
 
-// A server that comes back empty: who held finds out by the next renewal, who waited waits again.
+// A server that restarts empty: the next renewal reports the loss, and waits are requested again.
 TEST_F(RedisWaiting, waits_are_requested_again_after_an_empty_restart) {
   const auto ann = connect();
   const auto bob = connect();
@@ -185,7 +187,7 @@ TEST_F(RedisWaiting, waits_are_requested_again_after_an_empty_restart) {
   EXPECT_TRUE(eventually([&] { return lost.stop_requested(); }));
 }
 
-// 000.100, 000-B9: no answer is not a loss.
+// 000.100, 000-B9: a missing reply is not a loss.
 TEST_F(RedisWaiting, a_hung_server_does_not_lose_the_lock) {
   const auto ann = connect(100ms);
   auto guard = ann.mutex("a", {.ttl = 30s}).lock().value();
@@ -200,7 +202,7 @@ TEST_F(RedisWaiting, a_hung_server_does_not_lose_the_lock) {
   EXPECT_TRUE(guard.unlock());
 }
 
-// A lease without holds costs nothing on the server, and all its holds are renewed together.
+// A lease without holds sends no commands; all its holds are renewed together.
 TEST_F(RedisWaiting, a_lease_without_holds_sends_no_renewals) {
   const auto ann = connect();
   const auto lease = ann.lease({.ttl = 10s}).value();
@@ -218,7 +220,7 @@ TEST_F(RedisWaiting, a_lease_without_holds_sends_no_renewals) {
   EXPECT_EQ(calls_of("evalsha"), 10);
 }
 
-// With the client everything goes, waits too.
+// Closing a client also ends its waits.
 TEST_F(RedisWaiting, a_closing_client_removes_its_waits) {
   const auto ann = connect();
   const auto guard = ann.mutex("a").lock().value();
@@ -231,7 +233,7 @@ TEST_F(RedisWaiting, a_closing_client_removes_its_waits) {
   EXPECT_TRUE(eventually([&] { return waiters() == 0; }));
 }
 
-// 003.006: those who wait know how long the holder had, and would look a minute too late.
+// 003.006: the waiters know the old TTL of the holder and would check a minute too late.
 TEST_F(RedisWaiting, a_waiter_is_notified_when_the_holder_shortens_its_ttl) {
   const auto ann = connect();
   const auto bob = connect();
@@ -245,7 +247,7 @@ TEST_F(RedisWaiting, a_waiter_is_notified_when_the_holder_shortens_its_ttl) {
   EXPECT_EQ(guard.state(), GuardState::lost);
 }
 
-// What is asked once does not wait for a server that is gone.
+// A try does not wait for a server that is gone.
 TEST_F(RedisWaiting, try_lock_fails_within_request_timeout_without_a_server) {
   const auto ann = connect(300ms);
   ASSERT_TRUE(ann.mutex("a").try_lock());

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-/// Clients who take turns on one lock, and look whether they are alone in there.
+/// Clients that acquire one lock in turn and check that no other client holds it.
 class Contenders {
  public:
   explicit Contenders(const std::string& url, int clients) {
@@ -48,7 +48,7 @@ class Contenders {
       const auto token = guard->token().get();
       overlaps_ += is_held_.exchange(true) ? 1 : 0;
       stale_tokens_ += last_.exchange(token) >= token ? 1 : 0;
-      // Who was stopped for too long would know; then it is not alone for good reason.
+      // A client that was suspended for too long notices that; another holder is legitimate then.
       const bool was_ours = guard->owns_lock();
       is_held_ = false;
       turns_ += was_ours ? 1 : 0;
@@ -63,10 +63,11 @@ class Contenders {
   std::vector<std::jthread> threads_;
 };
 
-// 003.002, 003.003, 003.033, 003.034: all that a minority may do, and nobody meets anybody.
+// 003.002, 003.003, 003.033, 003.034: whatever happens to a minority, two clients never hold the
+// lock.
 TEST(RedlockChaos, a_failing_minority_never_lets_two_clients_hold_the_lock) {
   RedlockServers servers;
-  // So that a restart is the only reason to be held back.
+  // All servers are old enough to vote, so that only a restart excludes them.
   const auto aged = [] {
     const auto until = steady_clock::now() + 1600ms;
     return eventually([&] { return steady_clock::now() > until; });

@@ -128,7 +128,7 @@ TEST(RedlockConnection, password_and_database_apply_to_all_servers) {
   EXPECT_EQ(servers[0].command({"DBSIZE"}), "0") << "it was another database";
 }
 
-// The rights in docs/reference/redis_keys.md are enough.
+// The permissions in docs/reference/redis_keys.md suffice.
 TEST(RedlockConnection, an_acl_user_needs_the_documented_rights) {
   RedlockServers servers(1);
   std::vector<std::string> words{
@@ -168,7 +168,7 @@ TEST(RedlockConnection, a_key_with_a_foreign_value_is_reported_and_kept) {
   EXPECT_EQ(servers[0].command({"LLEN", "{tenure:a}"}), "1");
 }
 
-// 003-B2: one naming rule, so that redis:// and redlock:// meet where they are used for one name.
+// 003-B2: one naming rule, so that redis:// and redlock:// detect each other on one name.
 TEST(RedlockConnection, a_redis_lock_of_the_same_name_is_an_error) {
   RedlockServers servers(1);
   const auto several = connect(servers.url()).value();

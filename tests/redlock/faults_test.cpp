@@ -19,14 +19,14 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-/// Five real servers, and what happens to them.
+/// Five real servers with injected faults.
 class RedlockFaults : public ::testing::Test {
  protected:
   void restart_empty(std::size_t server) {
     servers[server].kill();
     servers[server].start();
   }
-  /// Renews until this many have the vote; the client needs a moment to find a server again.
+  /// Renews until this many servers have voted; a client needs a moment to reconnect.
   [[nodiscard]] static bool extends_to(RedlockServers& servers, Guard& guard, std::size_t votes) {
     return eventually([&] { return guard.extend() && servers.votes("a") == votes; });
   }
@@ -64,7 +64,7 @@ TEST_F(RedlockFaults, a_dead_minority_does_not_matter) {
   EXPECT_TRUE(bob.mutex("a").try_lock());
 }
 
-// 003.033: nobody gets anything, and all is told; then it goes on by itself.
+// 003.033: operations fail, waits included; later the client recovers by itself.
 TEST_F(RedlockFaults, a_dead_majority_is_unavailable_until_it_returns) {
   const auto hasty = connect(servers.url("?restart_wait=0s"), {.request_timeout = 300ms}).value();
   auto guard = hasty.mutex("b", {.ttl = 60s}).lock().value();
@@ -78,7 +78,7 @@ TEST_F(RedlockFaults, a_dead_majority_is_unavailable_until_it_returns) {
       << refused.error().detail;
   EXPECT_EQ(hasty.mutex("a").lock().error(), Errc::unavailable);
   EXPECT_EQ(guard.extend().error(), Errc::unavailable);
-  EXPECT_TRUE(guard.owns_lock()) << "doubt is not loss";
+  EXPECT_TRUE(guard.owns_lock()) << "a missing reply is not a loss";
   EXPECT_FALSE(hasty.is_connected());
   EXPECT_EQ(servers[3].command({"EXISTS", "{tenure:a}:w"}), "0");
   EXPECT_EQ(servers.vote_of(3, "a"), "");
@@ -100,11 +100,11 @@ TEST_F(RedlockFaults, a_hung_server_delays_no_operation) {
     EXPECT_TRUE(guard->unlock());
   }
 
-  EXPECT_LT(steady_clock::now() - began, 3s) << "3 s is the limit of one answer";
+  EXPECT_LT(steady_clock::now() - began, 3s) << "3 s is the timeout of one reply";
   servers[2].resume();
 }
 
-// 003-B9, 003.035: what it was asked meanwhile comes to nothing, in whatever order it wakes up.
+// 003-B9, 003.035: commands that it receives late have no effect, in any order.
 TEST_F(RedlockFaults, a_resumed_server_ignores_outdated_votes) {
   const auto hasty =
       connect(servers.url("?restart_wait=0s&node_timeout=20ms"), {.request_timeout = 300ms})
@@ -128,7 +128,7 @@ TEST_F(RedlockFaults, a_renewal_restores_the_vote_of_an_emptied_server) {
   auto guard = ann.mutex("a").lock().value();
   ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
 
-  // One after the other, more than a majority.
+  // In turn, more than a majority.
   for (const std::size_t server : {0U, 1U, 2U, 3U}) {
     restart_empty(server);
     EXPECT_TRUE(extends_to(servers, guard, 5));
@@ -139,12 +139,13 @@ TEST_F(RedlockFaults, a_renewal_restores_the_vote_of_an_emptied_server) {
   EXPECT_TRUE(guard.unlock());
 }
 
-// 003.036: and nothing is filled again, since somebody else may have it by now.
+// 003.036: and no vote is restored, because another client may hold the lock by now.
 TEST_F(RedlockFaults, a_lock_forgotten_by_a_majority_is_lost_and_not_reacquired) {
-  // Not renewed meanwhile, however long the servers take to start: it would be filled again.
+  // Not renewed in between, however long the servers take to start: a renewal would restore the
+  // votes.
   auto guard = ann.mutex("a", {.ttl = 10min}).lock().value();
   const auto lost = guard.lost();
-  // Nor is anything still on its way, which would be sent again.
+  // No command is in flight that would be sent again.
   ASSERT_TRUE(eventually([&] { return servers.votes("a") == 5; }));
   for (const std::size_t server : {0U, 1U, 2U}) {
     restart_empty(server);
@@ -161,20 +162,20 @@ TEST_F(RedlockFaults, a_lock_forgotten_by_a_majority_is_lost_and_not_reacquired)
   EXPECT_TRUE(eventually([&] { return servers.votes("a") == 0; }));
 }
 
-// 003.034, 003-B14: those that forgot ann's votes must not give them to bob.
+// 003.034, 003-B14: servers that lost ann's votes must not give them to bob.
 TEST_F(RedlockFaults, a_restarted_server_has_no_vote_for_one_ttl) {
   const auto careful = connect(servers.url("?node_timeout=3s"), {.request_timeout = 10s}).value();
   const auto young = careful.mutex("b", {.ttl = 60s}).try_lock();
   EXPECT_EQ(young.error(), Errc::unavailable);
   EXPECT_NE(young.error().detail.find("started too recently to vote"), std::string::npos)
       << young.error().detail;
-  // Nobody waits for the servers to take them back.
+  // The withdrawal is not waited for.
   EXPECT_TRUE(eventually([&] { return servers.votes("b") == 0; }));
 
-  // It waits for as long as it takes.
+  // lock() waits until the servers may vote.
   auto guard = careful.mutex("a", {.ttl = 1s}).lock().value();
   EXPECT_TRUE(guard.unlock());
-  // Not renewed: servers that take long to start would be filled again one by one.
+  // Not renewed: renewals would restore the votes of the servers that start slowly.
   auto held = ann.mutex("a", {.ttl = 1s, .renewals_per_ttl = 0}).lock().value();
   const auto restarted = steady_clock::now();
   for (const std::size_t server : {0U, 1U, 2U}) {
@@ -184,7 +185,7 @@ TEST_F(RedlockFaults, a_restarted_server_has_no_vote_for_one_ttl) {
 
   ASSERT_TRUE(next) << to_string(next.error());
   EXPECT_GE(steady_clock::now() - restarted, 1s);
-  EXPECT_FALSE(held.owns_lock()) << "it knew before the next one had it";
+  EXPECT_FALSE(held.owns_lock()) << "the loss was detected before the next grant";
 }
 
 // 003.023, 003-B8, 003.035
@@ -213,7 +214,8 @@ TEST_F(RedlockFaults, a_cancelled_wait_leaves_nothing_on_any_server) {
   EXPECT_TRUE(eventually([&] { return servers.votes("a") == 0; }));
 }
 
-// 003.022, 003.035: two of five are somebody else's, three are not enough to lose and four to win.
+// 003.022, 003.035: three of five votes belong to another client: two are not a quorum, and both
+// are withdrawn.
 TEST_F(RedlockFaults, a_failed_attempt_is_withdrawn_on_all_servers) {
   for (const std::size_t server : {1U, 2U, 3U}) {
     servers[server].command(
@@ -227,7 +229,7 @@ TEST_F(RedlockFaults, a_failed_attempt_is_withdrawn_on_all_servers) {
   EXPECT_EQ(servers.vote_of(4, "a"), "");
 }
 
-// A server that is full, or holds something else by that name, is one that is not there.
+// A server with a full memory, or with a foreign value of the key, counts as unavailable.
 TEST_F(RedlockFaults, a_refusing_minority_does_not_matter) {
   servers[0].command({"LPUSH", "{tenure:a}", "mine"});
   servers[1].command({"CONFIG", "SET", "maxmemory", "1"});
@@ -238,7 +240,7 @@ TEST_F(RedlockFaults, a_refusing_minority_does_not_matter) {
   EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
 }
 
-// 003.018, 003-B4: nobody has a majority; all take back and come again by chance.
+// 003.018, 003-B4: no client has a majority; all withdraw and retry after a random delay.
 TEST_F(RedlockFaults, clients_with_split_votes_make_progress) {
   std::vector<Client> clients;
   for (int n = 0; n < 4; ++n) {
@@ -262,7 +264,7 @@ TEST_F(RedlockFaults, clients_with_split_votes_make_progress) {
   EXPECT_EQ(counter, 4 * rounds);
 }
 
-// 003-B19: whatever dies in between, the next token is larger.
+// 003-B19: whichever servers die in between, the next token is larger.
 TEST_F(RedlockFaults, tokens_grow_though_servers_leave_and_return) {
   FencingToken last{};
   const auto take = [&](Client& client) {
@@ -272,7 +274,7 @@ TEST_F(RedlockFaults, tokens_grow_though_servers_leave_and_return) {
     last = guard->token();
   };
   for (std::size_t round = 0; round < 5; ++round) {
-    // Each pair of neighbours is away once: every majority meets the one before in another server.
+    // Each pair of neighbours is away once: consecutive majorities share different servers.
     servers[round].kill();
     servers[(round + 1) % 5].kill();
     take(round % 2 == 0 ? ann : bob);
@@ -283,7 +285,7 @@ TEST_F(RedlockFaults, tokens_grow_though_servers_leave_and_return) {
   }
 }
 
-// 003-B19: servers whose clocks or memories differ are brought to agree before anybody is told.
+// 003-B19: servers with different clocks or tokens agree before the grant is reported.
 TEST_F(RedlockFaults, a_token_is_written_back_to_a_majority_before_it_is_used) {
   const auto time = servers[0].command({"TIME"});
   const auto ahead = std::stoll(time) * 1'000'000 + 50'000'000'000;
@@ -291,7 +293,7 @@ TEST_F(RedlockFaults, a_token_is_written_back_to_a_majority_before_it_is_used) {
   servers[1].kill();
   servers[2].kill();
 
-  // The majority is 0, 3 and 4, and only 3 has heard of tokens from the future.
+  // The majority is 0, 3 and 4, and only 3 knows a token from the future.
   auto guard = ann.mutex("a").lock().value();
   EXPECT_EQ(guard.token(), FencingToken{static_cast<std::uint64_t>(ahead + 1)});
   EXPECT_TRUE(guard.unlock());
@@ -299,12 +301,12 @@ TEST_F(RedlockFaults, a_token_is_written_back_to_a_majority_before_it_is_used) {
   servers[2].start();
   servers[3].kill();
 
-  // Of this one 3 is no member.
+  // This majority does not contain server 3.
   ASSERT_TRUE(eventually([&] { return bob.mutex("x").try_lock().has_value(); }));
   EXPECT_GT(bob.mutex("a").try_lock_for(test_timeout).value().token(), guard.token());
 }
 
-// 003.037, 003-B3, 003-B12: each attempt has its own time, however long it waited before.
+// 003.037, 003-B3, 003-B12: the validity of each attempt is counted from its own start.
 TEST_F(RedlockFaults, validity_is_counted_from_the_attempt_that_succeeds) {
   auto guard = ann.mutex("a").lock().value();
   std::optional<std::chrono::nanoseconds> left;
@@ -333,7 +335,7 @@ TEST_F(RedlockFaults, a_late_release_does_not_free_the_next_holder) {
   EXPECT_EQ(ann.mutex("a").try_lock().error(), Errc::would_block);
 }
 
-// 003.025, 003.026, 003.028: while servers die and come back.
+// 003.025, 003.026, 003.028: while servers die and return.
 TEST_F(RedlockFaults, a_hold_is_renewed_on_the_available_servers) {
   auto guard = ann.mutex("a", {.ttl = 500ms}).lock().value();
   for (std::size_t server = 0; server < 5; ++server) {
@@ -368,7 +370,7 @@ TEST_F(RedlockFaults, threads_of_one_client_queue_locally) {
   EXPECT_EQ(counter, threads * rounds);
 }
 
-// 003.014: plain keys, as other libraries have them.
+// 003.014: plain keys, compatible with other libraries.
 TEST_F(RedlockFaults, a_barging_lock_interoperates_with_other_libraries_and_has_no_token) {
   const LockOptions plain{.fairness = Fairness::barging};
   auto guard = ann.mutex("orders", plain).lock().value();
@@ -389,7 +391,7 @@ TEST_F(RedlockFaults, a_barging_lock_interoperates_with_other_libraries_and_has_
   EXPECT_EQ(servers[0].command({"GET", "orders"}), "theirs");
 }
 
-// 003-B19: refused when it is demanded.
+// 003-B19: rejected if a token is demanded.
 TEST_F(RedlockFaults, a_barging_lock_is_unsupported_where_a_token_is_demanded) {
   const auto refused =
       ann.mutex("a", {.fairness = Fairness::barging, .fencing = Fencing::demanded}).lock();

@@ -13,7 +13,7 @@ namespace {
 
 using backends::redlock::Script;
 
-/// The scripts by themselves, on one real server.
+/// Fixture that runs the scripts with EVAL on one real server.
 class RedlockScripts : public ::testing::Test {
  protected:
   std::string run(Script script, std::vector<std::string> keys, std::vector<std::string> words) {
@@ -23,7 +23,7 @@ class RedlockScripts : public ::testing::Test {
     all.insert(all.end(), words.begin(), words.end());
     return server.command(all);
   }
-  /// What it answers but for its time, which comes last.
+  /// Reply without its last word, the server's time.
   std::string vote(const std::string& member, const std::string& client = "-",
                    const std::string& not_after = "0", const std::string& token = "0",
                    const std::string& ttl = "30000") {
@@ -34,7 +34,7 @@ class RedlockScripts : public ::testing::Test {
     const auto space = answer.rfind(' ');
     return space == std::string::npos ? "1 " + token : answer.substr(0, space);
   }
-  /// `begin`: how the head is expected to begin.
+  /// `begin`: expected prefix of the head.
   std::string unvote(const std::string& member, const std::string& begin = "-") {
     return run(Script::withdraw_vote, {"{tenure:a}", "{tenure:a}:w"},
                {"T 0 " + member, begin, "-"});
@@ -54,7 +54,7 @@ class RedlockScripts : public ::testing::Test {
   RedisServer server;
 };
 
-// 003.011, 003.012, 003.030: one at a time, and only its owner ends it.
+// 003.011, 003.012, 003.030: one vote at a time, and only its owner withdraws it.
 TEST_F(RedlockScripts, a_vote_belongs_to_one_acquisition_until_it_is_withdrawn) {
   EXPECT_TRUE(vote("x.1").starts_with("1 "));
 
@@ -66,7 +66,7 @@ TEST_F(RedlockScripts, a_vote_belongs_to_one_acquisition_until_it_is_withdrawn) 
   EXPECT_TRUE(vote("y.1").starts_with("1 "));
 }
 
-// 003-B9: it would stand here for a whole ttl, and nobody would know.
+// 003-B9: a late vote would block the server for a whole TTL.
 TEST_F(RedlockScripts, a_vote_after_its_deadline_changes_nothing) {
   const auto early = std::to_string(micros() - 1);
   const auto later = std::to_string(micros() + 60'000'000);
@@ -76,7 +76,7 @@ TEST_F(RedlockScripts, a_vote_after_its_deadline_changes_nothing) {
   EXPECT_TRUE(vote("x.1", "-", later).starts_with("1 "));
 }
 
-// The servers agree on what is proposed; whose clock is wrong does not make tokens of it.
+// The servers accept a proposed token, unless the proposer's clock is wrong.
 TEST_F(RedlockScripts, a_plausible_proposed_token_is_accepted) {
   const auto now = micros();
   const auto near = std::to_string(now + 5'000'000);
@@ -100,20 +100,20 @@ TEST_F(RedlockScripts, a_chosen_token_is_stored_by_the_voters) {
   EXPECT_EQ(token_in(vote("y.1")), std::stoll(chosen) + 1);
 }
 
-// 003.020, 003.038: its time is over 60 s before the memory of its token.
+// 003.020, 003.038: a vote expires 60 s before the record of its token.
 TEST_F(RedlockScripts, an_expired_vote_can_be_granted_again) {
   const auto first = token_in(vote("x.1", "-", "0", "0", "50"));
 
   ASSERT_TRUE(eventually([&] { return vote("y.1").starts_with("1 "); }));
 
   EXPECT_GT(token_in(vote("y.1")), first);
-  EXPECT_EQ(unvote("x.1"), "0") << "the next one is not freed";
+  EXPECT_EQ(unvote("x.1"), "0") << "the next vote is not withdrawn";
   EXPECT_EQ(extend("x.1", "1000"), "0");
 }
 
 // 003.013, 003.031, 003-B13
 TEST_F(RedlockScripts, only_the_holder_of_the_vote_extends_it) {
-  EXPECT_EQ(extend("x.1", "1000"), "3") << "nobody has it";
+  EXPECT_EQ(extend("x.1", "1000"), "3") << "no member has the vote";
   vote("x.1", "-", "0", "0", "1000");
 
   EXPECT_EQ(extend("x.1", "50000"), "1");
@@ -123,7 +123,7 @@ TEST_F(RedlockScripts, only_the_holder_of_the_vote_extends_it) {
   EXPECT_EQ(extend("y.1", "50000"), "0");
 }
 
-// 003.006: and what comes late does not undo what came after it.
+// 003.006: and a late change does not undo a later one.
 TEST_F(RedlockScripts, ttl_changes_are_applied_once_and_in_order) {
   vote("x.1");
 
@@ -194,7 +194,7 @@ TEST_F(RedlockScripts, a_force_release_notifies_the_holder) {
   EXPECT_EQ(run(Script::holder, {"{tenure:a}"}, {}), "");
 }
 
-// What other libraries for Redlock do.
+// Compatible with other Redlock libraries.
 TEST_F(RedlockScripts, a_plain_vote_is_a_plain_key) {
   const auto plain = [&](const std::string& value) {
     return run(Script::vote_plain, {"a", "{tenure:a}"}, {value, "30000", "0"});
@@ -203,7 +203,7 @@ TEST_F(RedlockScripts, a_plain_vote_is_a_plain_key) {
   EXPECT_TRUE(plain("x.1").starts_with("1 0 "));
   EXPECT_EQ(server.command({"GET", "a"}), "x.1");
   EXPECT_TRUE(plain("y.1").starts_with("0 "));
-  EXPECT_TRUE(vote("x.1").starts_with("-2 ")) << "a fenced one of the same name";
+  EXPECT_TRUE(vote("x.1").starts_with("-2 ")) << "a fenced lock of the same name";
   EXPECT_EQ(run(Script::extend_plain, {"a"}, {"x.1", "100", "1"}), "1");
   EXPECT_EQ(run(Script::withdraw_vote_plain, {"a"}, {"y.1"}), "0");
   EXPECT_EQ(run(Script::withdraw_vote_plain, {"a"}, {"x.1"}), "1");
@@ -211,8 +211,7 @@ TEST_F(RedlockScripts, a_plain_vote_is_a_plain_key) {
   EXPECT_TRUE(plain("x.1").starts_with("-2 "));
 }
 
-// Somebody's tool made the key persist: that is no reason to give the vote to another, and none to
-// keep it for ever. As on redis://.
+// PERSIST by some tool neither frees the vote nor keeps it forever, as with redis://.
 TEST_F(RedlockScripts, a_persisted_vote_stays_and_expires_after_a_minute) {
   const std::string head = "{tenure:a}";
   const auto persist = [&] { ASSERT_EQ(server.command({"PERSIST", head}), "1"); };

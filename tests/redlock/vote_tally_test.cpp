@@ -26,7 +26,7 @@ TEST(RedlockVoteTally, a_quorum_is_more_than_half) {
   EXPECT_EQ(VoteTally(5).quorum(), 3U);
 }
 
-// 003-B6: who waits for the slowest waits for the one that hangs.
+// 003-B6: a call that waits for the slowest server waits for a hung one.
 TEST(RedlockVoteTally, a_tally_is_decided_before_all_servers_reply) {
   VoteTally won(5);
   VoteTally lost(5);
@@ -41,7 +41,7 @@ TEST(RedlockVoteTally, a_tally_is_decided_before_all_servers_reply) {
   EXPECT_TRUE(lost.is_refused());
 }
 
-// 003.024: who does not answer has not said no, either.
+// 003.024: a missing reply is not a refusal.
 TEST(RedlockVoteTally, failures_prevent_a_win_without_a_refusal) {
   VoteTally count(5);
   for (std::size_t server = 0; server < 3; ++server) {
@@ -63,8 +63,7 @@ TEST(RedlockVoteTally, the_first_verdict_of_a_server_counts) {
   EXPECT_EQ(count.of(0), Verdict::failed);
 }
 
-// All ways in which five can vote: what is won is not hopeless, and two that are won share a
-// server.
+// All combinations of five verdicts.
 TEST(RedlockVoteTally, a_tally_is_never_won_and_unwinnable_at_once) {
   for (unsigned code = 0; code < 1024; ++code) {
     VoteTally count(5);

@@ -21,7 +21,7 @@ struct TlsFiles {
   std::optional<UrlOptions::File> key{};          ///< Private key of that certificate.
 
   void add_to(UrlOptions& options);
-  /// Null: plain text. `invalid_argument` says what is wrong and where.
+  /// Null: plain text. Errors are `invalid_argument` with the position in the URL.
   [[nodiscard]] Result<std::shared_ptr<boost::asio::ssl::context>> context(Tls wanted) const;
 };
 

@@ -222,8 +222,8 @@ void Locks::abandon(LeaseId lease, RequestId request) {
                .on_reply = [this, key, is_kept](const Result<Command::Response>& answer) {
                  leave_replied(key, is_kept, answer);
                }});
-  // The server cannot say whether the request was granted. The caller gets its result now; the
-  // leave command is sent after the reconnect.
+  // Without a connection it is unknown whether the request was granted. The caller gets its result
+  // now; the leave command is sent after the reconnect.
   if (!is_ready) {
     settle(key, fail(Errc::cancelled));
   }

@@ -9,11 +9,12 @@
 namespace tenure::backends::redis {
 namespace {
 
+/// Encoded SCRIPT LOAD.
 std::string load_command(const ScriptText& script) {
   return encode_command({"SCRIPT", "LOAD", script.text});
 }
 
-/// Whether the server may throw locks away when its memory is full.
+/// Warning if the server may evict locks when its memory is full.
 std::optional<std::string> eviction_in(std::string_view memory) {
   const auto policy = info_field(memory, "maxmemory_policy");
   const auto most = info_field(memory, "maxmemory");
@@ -46,7 +47,7 @@ std::vector<HandshakeStep> Pipeline::handshake() {
   }
   steps.push_back(
       {.command = encode_command({"INFO", "memory"}), .check = [this](const Reply& reply) {
-         // Without the right to INFO there is no warning.
+         // Without the permission for INFO there is no warning.
          if (const auto warning = eviction_in(reply.text)) {
            callbacks_.warning(connection_->where() + ": " + *warning);
          }
@@ -61,7 +62,6 @@ void Pipeline::start() {
   connection_->connect();
 }
 
-/// CommandEncoder with Loss::fail are kept for this long.
 void Pipeline::start_grace_period(const Error& why) {
   if (std::exchange(is_in_grace_, true)) {
     return;
@@ -100,15 +100,15 @@ void Pipeline::disconnected(const Error& why) {
       start_grace_period(why);
     }
   } else {
-    // The server answers and refuses this client, so a retry would not help.
+    // The server is reachable and refuses this client, so a retry would not help.
     refusal_ = why;
     fail_all(why);
   }
   callbacks_.disconnected(why);
 }
 
-/// The server answers, but cannot execute commands at the moment. Another connection may lead to a
-/// server that can. CommandEncoder with Loss::fail are retried for the request timeout only.
+/// The server replies, but cannot execute commands at the moment. Another connection may lead to a
+/// server that can. Commands with Retry::until_timeout are retried for the request timeout only.
 void Pipeline::reconnect(const Error& why) {
   connection_->drop(why);
   const auto limit = std::chrono::steady_clock::now() - grace_max_;
@@ -183,7 +183,6 @@ void Pipeline::send_all() {
   }
 }
 
-/// No reply to what was sent arrives any more.
 void Pipeline::forget_sent() {
   for (std::size_t at = 0; at < sent_; ++at) {
     unanswered_[at].was_sent = true;

@@ -46,7 +46,7 @@ ReplicationBarrier::ReplicationBarrier(boost::asio::io_context& loop, const Serv
                           .idle = [] {},
                           .warning = [](const std::string&) {}};
   if (callbacks_.redirected) {
-    // The pipeline passes the command on; the flag tells replied() why it fails.
+    // redirect_error_ lets replied() distinguish a redirect from a failure.
     own.redirected = [this](Command command, std::string_view words) {
       redirect_error_ = std::string(words);
       command.complete(fail(Errc::unavailable, std::string(words)));

@@ -11,7 +11,7 @@
 
 namespace tenure::backends::redis {
 
-/// Predicate on keys, to say which locks an event affects; null: all locks.
+/// Predicate on keys: the locks that an event affects; null: all locks.
 using KeyFilter = std::function<bool(std::string_view key)>;
 
 /// Sends each command to the server that currently owns its key, and delivers the published

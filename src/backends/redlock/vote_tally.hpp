@@ -22,7 +22,7 @@ enum class Verdict : std::uint8_t {
 
 /// Tally of one quorum call.
 ///
-/// INVARIANT: two calls that were both won share a server that said yes to both.
+/// INVARIANT: two calls that were both won share a server that voted yes in both.
 class VoteTally {
  public:
   /// REQUIRES: 1 to servers_max.
@@ -54,9 +54,9 @@ class VoteTally {
   [[nodiscard]] bool is_quorum_reachable() const noexcept {
     return servers_ - failed() >= quorum();
   }
-  /// A quorum said yes.
+  /// A quorum voted yes.
   [[nodiscard]] bool is_won() const noexcept { return yes() >= quorum(); }
-  /// Even if all remaining servers say yes, the call is not won.
+  /// The call is not won even if all remaining servers vote yes.
   [[nodiscard]] bool cannot_win() const noexcept { return yes() + open() < quorum(); }
   /// The refusals alone exclude a quorum, whatever the failed servers think.
   [[nodiscard]] bool is_refused() const noexcept { return servers_ - no() < quorum(); }

@@ -38,7 +38,7 @@ if not form or form == 'T' then
   if form then
     redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000)
   elseif not redis.call('SET', KEYS[1], value, 'PX', ARGV[5] + 60000, 'NX') then
-    redis.call('GET', KEYS[1])  -- which says that it is of another type
+    redis.call('GET', KEYS[1])  -- fails with WRONGTYPE, which names the problem
   end
   if tonumber(token) > largest then
     redis.call('SET', KEYS[5], token)

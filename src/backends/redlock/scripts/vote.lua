@@ -76,7 +76,7 @@ end
 if form then
   redis.call('SET', KEYS[1], value, 'PX', ARGV[3])
 elseif not redis.call('SET', KEYS[1], value, 'PX', ARGV[3], 'NX') then
-  redis.call('GET', KEYS[1])  -- which says that it is of another type
+  redis.call('GET', KEYS[1])  -- fails with WRONGTYPE, which names the problem
 end
 if string.sub(waits, 1, 1) == '*' then
   redis.call('ZREM', KEYS[3], string.sub(waits, 2))
