@@ -53,8 +53,8 @@ def etcd_counts(server):
 
 
 def etcd_forget(server):
-    """What etcd remembers of former revisions makes it slower from run to run, by several times
-    after a minute, for whoever comes later. Operators have it compacted, too."""
+    """Compacts etcd: old revisions slow it down several times within a minute, which would bias
+    later runs. Operators compact it, too."""
     def ask(path, question):
         request = urllib.request.Request(f"http://{server.address}/v3/{path}",
                                          json.dumps(question).encode())
@@ -84,7 +84,7 @@ class Backend:
     title: str
     start: typing.Callable      # folder -> service_servers.Server
     scheme: str
-    peer: str                   # what the other contender is, for people
+    peer: str                   # display name of the other contender
     peer_load: tuple            # the program and its first arguments
     counts: typing.Callable     # server -> (requests, writes) so far
     forget: typing.Callable = lambda server: None   # before each run
@@ -157,7 +157,7 @@ def cycle_rows(contest):
 
 
 def hand_over_rows(contest):
-    """From just before the holder gives back until the next one has it."""
+    """Time from just before a release to the next grant."""
     rows = []
     kinds = [((*WAITERS, MANY_WAITERS), {"hand-over-threads": "of one client, threads"}),
              (WAITERS, {"hand-over-tasks-apart": "each a client, tasks",
@@ -175,7 +175,7 @@ def times_as_fast(ours, peer):
 
 
 def shown(who, unit):
-    """For people."""
+    """Human-readable text."""
     return f"{who['per_second']:,.0f} {unit}, p50 {who['p50_us']:,.0f} µs"
 
 
@@ -236,7 +236,7 @@ def main():
     if options.write:
         replace_section(options.write, "bench-backends",
                         "## The library on other lock services, beside their own locks\n\n"
-                        "`make bench-backends`; bench/run_backends.py says what is what.\n\n"
+                        "`make bench-backends`; bench/run_backends.py describes the columns.\n\n"
                         + text)
     return 1 if options.strict and is_missed else 0
 

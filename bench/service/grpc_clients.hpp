@@ -70,7 +70,7 @@ class TenureClient {
     unlock_.set_fencing_token(locked_.fencing_token());
     insist(stub_->Unlock(&context, unlock_, &unlocked_), "Unlock");
   }
-  // The same, told by the queue.
+  // The same, reported by the queue.
   void lock(Turn& turn) {
     locked_.Clear();
     locking_ = stub_->AsyncLock(&*turn.context, lock_, &turn.queue);
@@ -116,7 +116,7 @@ class EtcdClient {
     unlock_.set_key(locked_.key());
     insist(stub_->Unlock(&context, unlock_, &unlocked_), "Unlock");
   }
-  // The same, told by the queue.
+  // The same, reported by the queue.
   void lock(Turn& turn) {
     locking_ = stub_->AsyncLock(&*turn.context, lock_, &turn.queue);
     locking_->Finish(&locked_, &turn.status, turn.tag);

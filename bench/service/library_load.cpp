@@ -2,19 +2,19 @@
 //
 //   library_load threads URL CLIENTS SECONDS    lock + unlock cycles, each client a thread
 //   library_load tasks URL CLIENTS SECONDS      the same, each client a coroutine
-//   library_load hand-over URL WAITERS SECONDS  one lock that all want, each client a thread
+//   library_load hand-over URL WAITERS SECONDS  one contended lock, each client a thread
 //   library_load hand-over-apart URL WAITERS SECONDS  the same, each with a Client of its own
-//   library_load hand-over-tasks URL WAITERS SECONDS  likewise, and each a coroutine
-//   library_load hold URL NAME TTL_SECONDS      takes it, renews nothing, stays
-//   library_load wait URL NAME                  until it is ours
+//   library_load hand-over-tasks URL WAITERS SECONDS  the same, each client a coroutine
+//   library_load hold URL NAME TTL_SECONDS      acquires, never renews, stays
+//   library_load wait URL NAME                  waits until the lock is granted
 //   library_load leases URL COUNT SECONDS       keeps leases of ten seconds alive
 //   library_load open URL COUNT                 opens clients, each locks and unlocks once
 //   library_load round-trip                     one byte to another thread and back, by TCP
-//   library_load written-round-trip FILE        the same, and a block is synced before the answer
+//   library_load written-round-trip FILE        the same, with a synced block before the reply
 //
-// All clients of a load share one Client, as in a real process, if nothing else is said. Each has a
-// lock of its own and begins the next cycle when the last one is through. Prints one line of JSON,
-// also when SIGINT ends a load of cycles early.
+// All clients of a load share one Client, as in a real process, unless stated otherwise. Each has a
+// lock of its own and starts the next cycle when the last one has completed. Prints one line of
+// JSON, also when SIGINT ends a load of cycles early.
 
 #include <algorithm>
 #include <atomic>
@@ -61,7 +61,7 @@ T insist(Result<T> result, const char* what) {
   }
 }
 
-/// Patient: a server that stalls is to be measured, not given up.
+/// Long timeout: stalls of a server are measured, not reported as errors.
 Client patient_client(const std::string& url) {
   return insist(connect(url, {.request_timeout = std::chrono::seconds(30)}), "connect");
 }
@@ -85,7 +85,7 @@ void threads(const std::string& url, std::size_t clients, std::chrono::seconds d
   });
 }
 
-/// A coroutine that nobody awaits: it runs until it is through.
+/// Detached coroutine: runs to its end.
 struct Task {
   struct promise_type {
     [[nodiscard]] static Task get_return_object() noexcept { return {}; }
@@ -96,7 +96,7 @@ struct Task {
   };
 };
 
-/// One client of `tasks`. REQUIRES: all that it refers to outlives it; `done` says when it is over.
+/// One client of `tasks`. REQUIRES: all references outlive it; `done` is set at its end.
 Task cycle(const Mutex& mutex, const Period& period, Samples& samples, std::latch& done) {
   while (!period.is_over()) {
     const auto began = Clock::now();
@@ -122,7 +122,7 @@ void tasks(const std::string& url, std::size_t clients, std::chrono::seconds dur
   print_all(samples, duration);
 }
 
-/// From just before the holder gives back until the next one has it. So many wait, and one holds.
+/// Time from just before a release to the next grant, with a number of waiters and one holder.
 void hand_over(const std::string& url, std::size_t waiters, std::size_t clients,
                std::chrono::seconds duration) {
   std::vector<Mutex> mutexes;
@@ -227,7 +227,7 @@ void leases(const std::string& url, std::size_t count, std::chrono::seconds dura
   }
   std::printf("{\"lost\": %zu, \"client_cores\": %.3f}\n", lost, cores);
   std::fflush(stdout);
-  // Giving back so many would take longer than to let them run out.
+  // Releasing all of them would take longer than their expiry.
   std::_Exit(0);
 }
 

@@ -1,19 +1,19 @@
 // A load of lock + unlock cycles over unary gRPC calls, the same for Tenure and for etcd:
 //
 //   service_load tenure|etcd cycles HOST:PORT CLIENTS SECONDS     each client on a lock of its own
-//   service_load tenure|etcd hand-over HOST:PORT WAITERS SECONDS  one lock that all want
+//   service_load tenure|etcd hand-over HOST:PORT WAITERS SECONDS  one contended lock
 //   service_load tenure|etcd threads HOST:PORT CLIENTS SECONDS            cycles, and
 //   service_load tenure|etcd hand-over-threads HOST:PORT WAITERS SECONDS  hand-over, by threads
-//   service_load tenure|etcd hold HOST:PORT NAME TTL_SECONDS      takes it, renews nothing, stays
-//   service_load tenure|etcd wait HOST:PORT NAME                  until it is ours
-//   service_load fill HOST:PORT LOCKS       takes so many of Tenure's locks and leaves them held
-//   service_load snapshot HOST:PORT         asks Tenure for one and waits for it
-//   service_load transfer HOST:PORT         asks a leader of Tenure to let another one lead
+//   service_load tenure|etcd hold HOST:PORT NAME TTL_SECONDS      acquires, never renews, stays
+//   service_load tenure|etcd wait HOST:PORT NAME                  waits until the lock is granted
+//   service_load fill HOST:PORT LOCKS       acquires this number of locks at Tenure and keeps them
+//   service_load snapshot HOST:PORT         requests a snapshot from Tenure and waits for it
+//   service_load transfer HOST:PORT         requests a leadership transfer at Tenure
 //
-// Each client has its own lease and begins the next cycle when the last one is through. All clients
-// share one connection and, where they are no threads that block, one thread with a completion
-// queue, the cheapest way gRPC has: the load shares the machine with the server. The environment
-// TENURE_BENCH_SESSIONS gives another number of connections. Prints one line of JSON.
+// Each client has its own lease and begins the next cycle when the last one has completed. All
+// clients share one connection and, where they are no threads that block, one thread with a
+// completion queue, the cheapest way gRPC has: the load shares the machine with the server. The
+// environment TENURE_BENCH_SESSIONS gives another number of connections. Prints one line of JSON.
 
 #include <algorithm>
 #include <chrono>
@@ -41,7 +41,7 @@ namespace {
 struct Load {
   enum class Kind : std::uint8_t {
     cycles,     ///< A sample is one lock + unlock.
-    hand_over,  ///< From just before the holder gives back until the next one has it.
+    hand_over,  ///< Time from just before a release to the next grant.
   };
   Kind kind;
   Period period;
@@ -255,7 +255,7 @@ bool drive(const std::vector<std::string>& given) {
     run<Client>(given[2], std::stoul(given[3]),
                 {Load::Kind::cycles, {.duration = seconds(std::stoi(given[4]))}});
   } else if (given.size() == 5 && what == "hand-over") {
-    // So many wait, and one holds.
+    // The given number of clients waits, and one holds.
     run<Client>(given[2], std::stoul(given[3]) + 1,
                 {Load::Kind::hand_over, {.duration = seconds(std::stoi(given[4]))}});
   } else if (given.size() == 5 && what == "threads") {

@@ -57,8 +57,8 @@ inline void print_all(const std::vector<std::vector<std::uint32_t>>& samples,
   print(std::move(all), duration);
 }
 
-/// Runs `turn(number)`, which says how long it took, in so many threads until the time is over, and
-/// prints what they measured.
+/// Runs `turn(number)`, which returns its duration, in the given number of threads until the time
+/// is over, and prints the measurements.
 template <class Turn>
 void run_threads(std::size_t threads, std::chrono::seconds duration, Turn turn) {
   const Period period{.duration = duration};
@@ -91,7 +91,7 @@ void run_cycles(Clients& clients, std::chrono::seconds duration) {
   });
 }
 
-/// All of them want one lock: from just before the holder gives back until the next one has it.
+/// All threads compete for one lock: time from just before a release to the next grant.
 template <class Clients>
 void run_hand_over(Clients& clients, std::chrono::seconds duration) {
   std::atomic<Clock::time_point> released = Clock::now();

@@ -214,7 +214,7 @@ constexpr std::size_t sessions_by_default = 8;
 struct Load {
   enum class Kind : std::uint8_t {
     cycles,     ///< A sample is one lock + unlock.
-    hand_over,  ///< From just before the holder gives back until the next one has it.
+    hand_over,  ///< Time from just before a release to the next grant.
   };
   Kind kind;
   Period period;
@@ -359,7 +359,7 @@ bool obey(const std::vector<std::string>& given) {
   if (given.size() == 4 && given[0] == "cycles") {
     run(given[1], std::stoul(given[2]), Load::Kind::cycles, seconds(std::stoi(given[3])));
   } else if (given.size() == 4 && given[0] == "hand-over") {
-    // So many wait, and one holds.
+    // The given number of clients waits, and one holds.
     run(given[1], std::stoul(given[2]) + 1, Load::Kind::hand_over, seconds(std::stoi(given[3])));
   } else if (given.size() == 4 && given[0] == "threads") {
     run_blocking(given[1], std::stoul(given[2]), Load::Kind::cycles, seconds(std::stoi(given[3])));

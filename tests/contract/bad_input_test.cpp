@@ -26,7 +26,7 @@ TENURE_CONTRACT(BadInputContract);
 static_assert(std::is_nothrow_destructible_v<Client> && std::is_nothrow_destructible_v<Guard> &&
               std::is_nothrow_destructible_v<Lease> && std::is_nothrow_destructible_v<Watch>);
 
-// 000.016, 000.039, 003.010: the same rule on every backend, told before anything is asked.
+// 000.016, 000.039, 003.010: every backend applies the same rule before it sends a request.
 TEST_P(BadInputContract, an_invalid_name_is_rejected_with_the_allowed_range) {
   const auto empty = ann.mutex("").lock();
   const auto oversize = ann.mutex(std::string(1025, 'x')).try_lock();
@@ -49,7 +49,7 @@ TEST_P(BadInputContract, an_invalid_ttl_is_rejected_with_the_allowed_range) {
   EXPECT_EQ(ann.lease({.ttl = 0ms}).error(), Errc::invalid_argument);
 }
 
-// 003.007, 003.012: what is said about a lock that is not held is said to people.
+// 003.007, 003.012: the error of a lock that is not held names the cause.
 TEST_P(BadInputContract, an_empty_guard_reports_why_it_holds_nothing) {
   auto guard = ann.mutex("a").lock().value();
   auto other = std::move(guard);
@@ -74,8 +74,8 @@ TEST_P(BadInputContract, closing_the_last_handle_stops_all_threads) {
   {
     auto cid = std::make_optional(connect({.owner = "cid"}));
     auto guard = cid->mutex("a").lock().value();
-    std::atomic<bool> is_told = false;
-    const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+    std::atomic<bool> is_notified = false;
+    const std::stop_callback on_lost(guard.lost(), [&] { is_notified = true; });
     const auto watch = cid->watch("a");
     const auto lease = cid->lease().value();
     EXPECT_EQ(cid->mutex("a").try_lock_for(1ms).error(), Errc::timed_out);

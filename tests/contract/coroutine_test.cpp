@@ -23,19 +23,19 @@ using namespace std::chrono_literals;
 
 TENURE_CONTRACT(CoroutineContract);
 
-// Nobody waits for a coroutine that is late: what it tells outlives the test that has given up.
+// A late coroutine is not awaited: its result outlives a test that has timed out.
 
 /// What became of a lock.
 struct Story {
-  std::optional<Result<FencingToken>> told{};
+  std::optional<Result<FencingToken>> outcome{};
   std::atomic<bool> is_done = false;
 };
 
-/// Locks and tells how it went.
+/// Locks and records the result.
 Detached lock_and_tell(Mutex mutex, std::shared_ptr<Story> story, std::stop_token cancel = {}) {
   {
     auto guard = co_await mutex.lock_async(cancel);
-    story->told = guard ? Result<FencingToken>(guard->token()) : std::unexpected(guard.error());
+    story->outcome = guard ? Result<FencingToken>(guard->token()) : std::unexpected(guard.error());
   }
   story->is_done = true;
 }
@@ -60,7 +60,7 @@ TEST_P(CoroutineContract, a_free_lock_is_acquired) {
   // In this process without suspending.
   EXPECT_TRUE(story->is_done || supports(backends::Capability::outlives_process));
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
-  EXPECT_TRUE(story->told->has_value());
+  EXPECT_TRUE(story->outcome->has_value());
 }
 
 TEST_P(CoroutineContract, a_coroutine_waits_without_a_thread) {
@@ -72,7 +72,7 @@ TEST_P(CoroutineContract, a_coroutine_waits_without_a_thread) {
   EXPECT_TRUE(guard.unlock());
 
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
-  EXPECT_TRUE(story->told->has_value());
+  EXPECT_TRUE(story->outcome->has_value());
   EXPECT_TRUE(ann.mutex("a").try_lock_for(test_timeout));
 }
 
@@ -85,7 +85,7 @@ TEST_P(CoroutineContract, a_cancelled_coroutine_leaves_the_queue) {
   hurry.request_stop();
 
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
-  EXPECT_EQ(story->told->error(), Errc::cancelled);
+  EXPECT_EQ(story->outcome->error(), Errc::cancelled);
   EXPECT_TRUE(guard.unlock());
   EXPECT_TRUE(ann.mutex("a").try_lock());
 }
@@ -97,7 +97,7 @@ TEST_P(CoroutineContract, max_wait_bounds_a_coroutine) {
   lock_and_tell(bob.mutex("a", {.max_wait = 10ms}), story);
 
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
-  EXPECT_EQ(story->told->error(), Errc::timed_out);
+  EXPECT_EQ(story->outcome->error(), Errc::timed_out);
 }
 
 TEST_P(CoroutineContract, an_impossible_request_fails_without_suspending) {
@@ -106,20 +106,20 @@ TEST_P(CoroutineContract, an_impossible_request_fails_without_suspending) {
   lock_and_tell(ann.mutex(""), story);
 
   EXPECT_TRUE(story->is_done);
-  EXPECT_EQ(story->told->error(), Errc::invalid_argument);
+  EXPECT_EQ(story->outcome->error(), Errc::invalid_argument);
 }
 
 struct ReleaseStory {
-  std::vector<Result<void>> told{};
+  std::vector<Result<void>> outcome{};
   std::atomic<bool> is_done = false;
 };
 
-/// Locks, gives back, and tells how that went.
+/// Locks, unlocks twice and records the results.
 Detached cycle_and_tell(Mutex mutex, std::shared_ptr<ReleaseStory> story) {
   auto guard = co_await mutex.lock_async();
   if (guard) {
-    story->told.push_back(co_await guard->unlock_async());
-    story->told.push_back(co_await guard->unlock_async());
+    story->outcome.push_back(co_await guard->unlock_async());
+    story->outcome.push_back(co_await guard->unlock_async());
   }
   story->is_done = true;
 }
@@ -131,21 +131,21 @@ TEST_P(CoroutineContract, a_released_lock_is_free_when_the_coroutine_resumes) {
     cycle_and_tell(ann.mutex("a"), story);
 
     ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
-    ASSERT_EQ(story->told.size(), 2U);
-    EXPECT_TRUE(story->told[0]) << to_string(story->told[0].error());
-    EXPECT_EQ(story->told[1].error(), Errc::not_held);
+    ASSERT_EQ(story->outcome.size(), 2U);
+    EXPECT_TRUE(story->outcome[0]) << to_string(story->outcome[0].error());
+    EXPECT_EQ(story->outcome[1].error(), Errc::not_held);
     EXPECT_TRUE(bob.mutex("a").try_lock());
   }
 }
 
 TEST_P(CoroutineContract, unlocking_a_moved_from_guard_fails_without_suspending) {
-  std::optional<Result<void>> told;
+  std::optional<Result<void>> outcome;
   [&]() -> Detached {
     Guard nothing;
-    told = co_await nothing.unlock_async();
+    outcome = co_await nothing.unlock_async();
   }();
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->error(), Errc::not_held);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->error(), Errc::not_held);
 }
 
 // A coroutine's frame may hold the last handle of all, on the notifier thread itself.
@@ -157,7 +157,7 @@ TEST_P(CoroutineContract, the_last_handle_may_be_destroyed_on_the_notifier_threa
   EXPECT_TRUE(guard.unlock());
 
   ASSERT_TRUE(eventually([&] { return story->is_done.load(); }));
-  EXPECT_TRUE(story->told->has_value());
+  EXPECT_TRUE(story->outcome->has_value());
   EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 

@@ -1,5 +1,5 @@
-// A process that locks and unlocks for a while, keeps one lock all the time, and watches; then it
-// says what it saw. What happens to the servers meanwhile is the affair of whoever started it.
+// A process that locks and unlocks for a while, holds one lock all the time, and watches; then it
+// prints what it observed. The starting test injects the server faults.
 //
 //   tenure_cycler URL SECONDS
 

@@ -33,14 +33,14 @@ TEST_P(DowngradeContract, a_downgrade_admits_readers_and_no_writer) {
   ASSERT_TRUE(share) << to_string(share.error());
   EXPECT_FALSE(guard.owns_lock());
   EXPECT_TRUE(share->owns_lock());
-  EXPECT_EQ(share->token(), token) << "somebody may have written in between";
+  EXPECT_EQ(share->token(), token) << "another client may have written in between";
   EXPECT_TRUE(bob.rw_lock("a").try_lock_shared());
   EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
   EXPECT_TRUE(share->unlock());
   EXPECT_TRUE(bob.rw_lock("a").try_lock());
 }
 
-// 000-B14: readers who wait enter at once; the writer behind them when all of them are gone.
+// 000-B14: waiting readers enter at once, the writer behind them after all readers have left.
 TEST_P(DowngradeContract, waiting_readers_enter_at_once_and_the_writer_after_all_of_them) {
   if (!supports(backends::Capability::downgrade)) {
     return;
@@ -79,7 +79,7 @@ TEST_P(DowngradeContract, a_waiting_writer_bars_the_readers_behind_it) {
   EXPECT_TRUE(writing.get().owns_lock());
 }
 
-// Up and down as often as one likes: nothing is left to be given back.
+// Repeated upgrades and downgrades leave nothing to release.
 TEST_P(DowngradeContract, the_share_can_be_upgraded_again) {
   if (!supports(backends::Capability::downgrade) || !supports(backends::Capability::upgrade)) {
     return;
@@ -123,7 +123,7 @@ TEST_P(DowngradeContract, a_downgrade_of_a_guard_that_does_not_match_is_rejected
   EXPECT_FALSE(bob.rw_lock("a").try_lock_shared());
 }
 
-// Somebody else may hold it by now: a share of it would be a lie.
+// Another client may hold the lock by now, so a share of it must not be returned.
 TEST_P(DowngradeContract, a_downgrade_of_a_lost_guard_fails_with_lease_lost) {
   if (!supports(backends::Capability::downgrade)) {
     return;
@@ -155,7 +155,7 @@ TEST_P(DowngradeContract, the_share_reports_its_loss_like_the_guard) {
   EXPECT_EQ(share.unlock().error(), Errc::lease_lost);
 }
 
-// Nobody knows whether it arrived: to go on as a writer would be wrong, as a reader is right.
+// The outcome is unknown: continuing as a writer would be unsafe, as a reader it is safe.
 TEST_P(DowngradeContract, a_downgrade_without_a_reply_still_returns_the_share) {
   if (!supports(backends::Capability::downgrade)) {
     return;

@@ -37,7 +37,8 @@ TEST_P(ExtendContract, a_longer_ttl_is_valid_longer_and_stays) {
   EXPECT_EQ(guard.state(), GuardState::held);
 }
 
-// 003.006: both ends count it; nobody renews, so the next one gets in when it is over.
+// 003.006: client and service both count the TTL. Without a renewal the next waiter is granted when
+// it has passed.
 TEST_P(ExtendContract, a_shorter_ttl_ends_sooner_for_the_holder_and_then_for_the_service) {
   if (!supports(backends::Capability::new_ttl)) {
     return;
@@ -120,7 +121,7 @@ TEST_P(ExtendContract, the_next_hold_has_the_ttl_it_asks_for) {
   EXPECT_LT(other.valid_until(), steady_clock::now() + 5s);
 }
 
-// 003.006, 003-B12: no answer, and yet nobody believes for longer than the service may.
+// 003.006, 003-B12: without a reply the client must not trust the lease longer than the service.
 TEST_P(ExtendContract, without_a_reply_the_shorter_ttl_counts) {
   if (!supports(backends::Capability::new_ttl)) {
     return;

@@ -1,6 +1,4 @@
-// A process that takes a lock, says so, and holds it until it is killed:
-//
-//   tenure_holder URL NAME
+// A process that acquires a lock, reports it, and holds it until it is killed:
 
 #include <chrono>
 #include <cstdio>

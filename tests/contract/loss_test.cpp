@@ -26,12 +26,12 @@ TENURE_CONTRACT(LossContract);
 // 000.091, 000.092, 000.094, 000.096, 000-B6, 000-B8
 TEST_P(LossContract, a_force_released_lock_stays_lost) {
   auto guard = ann.mutex("a").lock().value();
-  std::atomic<bool> is_told = false;
-  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  std::atomic<bool> is_notified = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_notified = true; });
 
   ASSERT_TRUE(service->force_release("a"));
 
-  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_TRUE(eventually([&] { return is_notified.load(); }));
   EXPECT_EQ(guard.state(), GuardState::lost);
   EXPECT_FALSE(guard.owns_lock());
   EXPECT_EQ(guard.extend().error(), Errc::lease_lost);
@@ -78,12 +78,12 @@ TEST_P(LossContract, a_silent_network_is_a_risk_first_and_then_a_loss) {
                                    }})
                    .lock()
                    .value();
-  std::atomic<bool> is_told = false;
-  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  std::atomic<bool> is_notified = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_notified = true; });
 
   network->is_silent = true;
 
-  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_TRUE(eventually([&] { return is_notified.load(); }));
   EXPECT_TRUE(is_warned);
   EXPECT_EQ(guard.state(), GuardState::lost);
   // Never later than the service: it gives the lock to others only afterwards.
@@ -111,7 +111,7 @@ TEST_P(LossContract, a_renewal_that_succeeds_late_but_in_time_prevents_the_loss)
   EXPECT_FALSE(guard.lost().stop_requested());
 }
 
-// 000.019, 003.009: nobody renews it, so it ends.
+// 000.019, 003.009: the lease is not renewed, so it expires.
 TEST_P(LossContract, a_lock_without_renewal_ends_with_its_ttl) {
   auto guard = ann.mutex("a", {.ttl = 500ms, .renewals_per_ttl = 0}).lock().value();
 
@@ -140,7 +140,7 @@ TEST_P(LossContract, a_service_that_does_not_answer_is_unavailable) {
   EXPECT_EQ(held.state(), GuardState::released);
 }
 
-// 000-B13, 000-B22: what was granted while nobody listened is not held for ever.
+// 000-B13, 000-B22: a grant without a receiver must not hold the lock for ever.
 TEST_P(LossContract, an_abandoned_wait_does_not_delay_other_waiters) {
   const auto network = std::make_shared<Network>();
   const auto cut = connect({.owner = "cut", .request_timeout = 10ms}, network);
@@ -182,7 +182,7 @@ TEST_P(LossContract, a_wait_outlives_its_ttl) {
   EXPECT_GE(report->waited, 450ms);
 }
 
-// With the last handle everything is given back at once, waits included.
+// Destroying the last handle releases everything at once, waits included.
 TEST_P(LossContract, a_destroyed_client_leaves_no_locks) {
   {
     const auto short_lived = connect({.owner = "cid"});

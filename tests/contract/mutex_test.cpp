@@ -38,7 +38,7 @@ TEST_P(MutexContract, a_held_lock_is_refused_to_other_clients) {
 }
 
 // 000-B1: an owner is a label; two holders of one object would both write.
-TEST_P(MutexContract, one_lock_object_excludes_the_threads_that_share_it) {
+TEST_P(MutexContract, a_shared_lock_object_excludes_its_threads) {
   const auto mutex = ann.mutex("a");
   const auto guard = mutex.lock();
 
@@ -66,7 +66,7 @@ TEST_P(MutexContract, a_counter_under_the_lock_loses_nothing) {
   EXPECT_EQ(counter, 4 * rounds);
 }
 
-// 000.048, 000.098: nobody has to call unlock().
+// 000.048, 000.098: an explicit unlock() is not necessary.
 TEST_P(MutexContract, a_destroyed_guard_releases_its_lock) {
   {
     const auto guard = ann.mutex("a").lock();
@@ -124,7 +124,7 @@ TEST_P(MutexContract, max_wait_bounds_lock) {
   EXPECT_EQ(bob.mutex("a", {.max_wait = 10ms}).lock().error(), Errc::timed_out);
 }
 
-// 003.004, 003-B5: a wait can be called off.
+// 003.004, 003-B5: a wait can be cancelled.
 TEST_P(MutexContract, a_cancelled_wait_leaves_the_queue) {
   QueueEvents queue(*service, ann, "a");
   auto guard = ann.mutex("a").lock().value();
@@ -152,7 +152,7 @@ TEST_P(MutexContract, a_request_cancelled_in_advance_is_not_sent) {
   EXPECT_TRUE(bob.mutex("a").try_lock());
 }
 
-// 000.052, 000.022, 003.008, 003-B1: attempts are counted, told, and bounded.
+// 000.052, 000.022, 003.008, 003-B1: attempts are counted, reported and limited.
 TEST_P(MutexContract, attempts_are_bounded_and_reported) {
   auto guard = ann.mutex("a").lock().value();
 
@@ -210,7 +210,7 @@ TEST_P(MutexContract, waiters_acquire_the_lock_in_arrival_order) {
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
-// A grant that goes to one who came by chance starves those who wait.
+// A grant in random order would starve waiters.
 TEST_P(MutexContract, a_token_is_larger_than_those_of_all_earlier_holders) {
   if (!supports(backends::Capability::fencing)) {
     GTEST_SUCCEED() << "declared: no fencing";
@@ -222,7 +222,7 @@ TEST_P(MutexContract, a_token_is_larger_than_those_of_all_earlier_holders) {
     EXPECT_GT(guard.token(), last);
     last = guard.token();
     if (i % 3 == 0) {
-      // Somebody asks meanwhile: the same, along another way through the service.
+      // A concurrent request uses another path through the service.
       EXPECT_FALSE(ann.mutex("a").try_lock());
     }
     EXPECT_EQ(guard.token(), last);
@@ -304,7 +304,7 @@ TEST_P(MutexContract, several_names_are_acquired_all_or_none) {
   EXPECT_FALSE(bob.mutex("b").try_lock());
 }
 
-// 000.003: closures, for those who like them.
+// 000.003: locking with a callback.
 TEST_P(MutexContract, with_lock_runs_under_the_lock_and_releases_it) {
   const auto seen = ann.with_lock("a", [&](const Guard& guard) {
     EXPECT_FALSE(bob.mutex("a").try_lock());
@@ -330,8 +330,8 @@ TEST_P(MutexContract, std_scoped_lock_locks_it_together_with_a_local_mutex) {
   EXPECT_TRUE(bob.mutex("a").try_lock());
 }
 
-// 000-B15. The grant and the calling off cross on their way: it is held, or it is free, and the
-// caller is told which.
+// 000-B15: the grant and the cancellation race: the lock is held or free, and the caller learns
+// which.
 TEST_P(MutexContract, a_grant_that_races_with_its_cancellation_is_kept_or_released) {
   for (int i = 0; i < 200; ++i) {
     auto guard = ann.mutex("a").try_lock_for(std::chrono::microseconds(10 * i));

@@ -91,7 +91,7 @@ TEST_F(RpcAuth, a_connection_without_a_token_is_rejected_and_errors_omit_secrets
         std::pair{"tenure://wrong-secret@" + service.address() + "?nonsense=1",
                   ConnectOptions{}}}) {
     const auto client = connect(url, options);
-    // Whoever leads is found without a token.
+    // Finding the leader requires no token.
     const auto locked =
         client ? client->mutex("a/x").try_lock() : Result<Guard>(std::unexpected(client.error()));
     ASSERT_FALSE(locked);
@@ -165,7 +165,7 @@ TEST_F(RpcAuth, a_client_certificate_authenticates_the_user_of_its_name) {
 
   // By the common name, and by an alternative name.
   EXPECT_EQ(locks(as({.name = "ops"}), "b/x"), "locked");
-  const Authority::Subject by_dns{.name = "somebody", .alternatives = "DNS:alice.example"};
+  const Authority::Subject by_dns{.name = "unrelated", .alternatives = "DNS:alice.example"};
   EXPECT_EQ(locks(as(by_dns), "a/x"), "locked");
   EXPECT_EQ(locks(as(by_dns), "b/x"), to_string(Errc::permission_denied));
   EXPECT_EQ(locks(as({.name = "mallory"}), "a/x"), to_string(Errc::permission_denied));

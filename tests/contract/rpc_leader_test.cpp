@@ -126,7 +126,7 @@ TEST_F(RpcLeader, a_grant_whose_reply_died_with_the_leader_is_reported_by_the_ne
   auto waiting = std::async(std::launch::async, [&] { return bob.mutex("a").lock(); });
   ASSERT_TRUE(eventually([&] { return waiters(0) == 1; }));
   cluster.depose();
-  // Granted while bob is connected to nobody who leads.
+  // Granted while bob is not connected to a leader.
   cluster.store(1).lead(true);
   std::optional<core::LeaseId> holder;
   cluster.store(1).look(
@@ -179,7 +179,7 @@ TEST_F(RpcLeader, a_watch_survives_a_leader_change_without_gap_or_duplicate) {
   auto ann = connect();
   auto bob = connect();
   auto watch = ann.watch("a").value();
-  std::vector<Revision> told;
+  std::vector<Revision> revisions;
   std::size_t expected = 0;
 
   for (std::size_t round = 0; round < 20; ++round) {
@@ -190,15 +190,16 @@ TEST_F(RpcLeader, a_watch_survives_a_leader_change_without_gap_or_duplicate) {
       cluster.move((round / 4 + 1) % 3);
     }
   }
-  while (told.size() < expected) {
+  while (revisions.size() < expected) {
     const auto event = watch.next_for(test_timeout);
     ASSERT_TRUE(event) << to_string(event.error());
-    EXPECT_EQ(event->type, told.size() % 2 == 0 ? LockEventType::granted : LockEventType::released);
-    told.push_back(event->revision);
+    EXPECT_EQ(event->type,
+              revisions.size() % 2 == 0 ? LockEventType::granted : LockEventType::released);
+    revisions.push_back(event->revision);
   }
 
-  EXPECT_TRUE(std::ranges::is_sorted(told));
-  EXPECT_EQ(std::ranges::adjacent_find(told), told.end());
+  EXPECT_TRUE(std::ranges::is_sorted(revisions));
+  EXPECT_EQ(std::ranges::adjacent_find(revisions), revisions.end());
   EXPECT_FALSE(watch.next_for(20ms));
 }
 
@@ -208,7 +209,7 @@ TEST_F(RpcLeader, a_watch_of_a_compacted_revision_fails) {
   auto watch = ann.watch("a").value();
   auto guard = ann.mutex("a").lock().value();
   ASSERT_TRUE(watch.next_for(test_timeout));
-  // While it stands: it has been told everything, and does not notice.
+  // During the connection: the watch has received everything and does not notice.
   core::Revision revision{};
   (void)cluster.leader().ask(core::GrantLease{.id = core::LeaseId{7}, .ttl = 60s});
   cluster.leader().look([&](const server::View& view) { revision = view.state.revision; });
@@ -216,10 +217,10 @@ TEST_F(RpcLeader, a_watch_of_a_compacted_revision_fails) {
 
   cluster.move(1);
 
-  const auto told = watch.next_for(test_timeout);
-  ASSERT_FALSE(told);
-  EXPECT_EQ(told.error(), Errc::invalid_argument);
-  EXPECT_NE(told.error().detail.find("oldest known revision"), std::string::npos);
+  const auto event = watch.next_for(test_timeout);
+  ASSERT_FALSE(event);
+  EXPECT_EQ(event.error(), Errc::invalid_argument);
+  EXPECT_NE(event.error().detail.find("oldest known revision"), std::string::npos);
 }
 
 // It leads on, and the Session stands: only the watches have to begin again.
@@ -230,7 +231,7 @@ TEST_F(RpcLeader, a_watch_stream_closed_by_the_server_is_reopened) {
   ASSERT_TRUE(bob.mutex("a").lock());  // Granted and released.
   ASSERT_TRUE(watch.next_for(test_timeout));
   ASSERT_TRUE(watch.next_for(test_timeout));
-  // Three times in a row, so that the pauses grow; one peek to put it off, one to say who leads.
+  // Three times in a row, so that the backoff grows; one peek to defer it, one to name the leader.
   cluster.leader().doubt(3, 6);
 
   auto other = ann.watch("b");
@@ -315,7 +316,7 @@ TEST_F(RpcLeader, a_redirect_to_a_dead_leader_is_ignored) {
   EXPECT_TRUE(held.extend());
 }
 
-// The connection stands and nobody answers, as when the process is stopped by SIGSTOP.
+// The connection stays open without replies, as when the process is stopped by SIGSTOP.
 TEST_F(RpcLeader, a_hanging_leader_is_replaced_well_before_leases_expire) {
   auto ann = connect();
   auto held = ann.mutex("a", {.ttl = 6s}).lock().value();
@@ -334,7 +335,7 @@ TEST_F(RpcLeader, a_hanging_leader_is_replaced_well_before_leases_expire) {
   EXPECT_LT(took, 4s);
 }
 
-// A wait that is called off while nobody leads leaves the queue at the next leader.
+// A wait that is cancelled without a leader leaves the queue at the next leader.
 TEST_F(RpcLeader, a_new_leader_receives_pending_cancellations) {
   auto ann = connect();
   auto bob = connect();
@@ -353,7 +354,8 @@ TEST_F(RpcLeader, a_new_leader_receives_pending_cancellations) {
   EXPECT_TRUE(held.unlock());
 }
 
-// The one that was asked to call it off is gone before it answers: nobody waits for the next one.
+// The leader that received the cancellation is lost before its reply: the caller does not wait for
+// the next leader.
 TEST_F(RpcLeader, a_cancellation_returns_although_the_leader_is_lost) {
   auto ann = connect();
   auto bob = connect();

@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Says that all is well.
+/// Health service that always reports SERVING.
 class HealthAnswer final : public grpc::Call {
  public:
   using Call::Call;
@@ -53,7 +53,7 @@ class Refusal final : public grpc::Call {
   void closed() override {}
 };
 
-/// Speaks gRPC, is well, and refuses the calls it is told to refuse.
+/// gRPC server that reports SERVING and rejects the calls that the test selects.
 class RefusingServer {
  public:
   explicit RefusingServer(const std::map<std::string, grpc::Status>& refusals) {
@@ -145,7 +145,7 @@ TEST(RpcRejection, a_forbidden_watch_or_holder_query_fails) {
   EXPECT_EQ(watching.next_for(test_timeout).error(), Errc::permission_denied);
 }
 
-// A server that accepts and says nothing must not keep us from the others.
+// A server that accepts connections but does not respond must not block the others.
 TEST(RpcRejection, the_first_server_that_answers_is_used) {
   const RpcService service;
   boost::asio::io_context unused;
@@ -159,16 +159,16 @@ TEST(RpcRejection, the_first_server_that_answers_is_used) {
 }
 
 TEST(RpcRejection, an_invalid_url_is_rejected_with_the_position) {
-  const auto complaint = [](const std::string& text) {
+  const auto error_for = [](const std::string& text) {
     const auto refused = connect("tenure://" + text);
     EXPECT_EQ(refused.error(), Errc::invalid_argument);
     return refused.error().detail;
   };
 
-  EXPECT_TRUE(complaint("a/path").starts_with("at 11: "));
-  EXPECT_TRUE(complaint("a?colour=red").starts_with("at 11: unknown option \"colour\""));
-  EXPECT_TRUE(complaint("").starts_with("at 9: a host name is missing"));
-  EXPECT_TRUE(complaint("a:0").starts_with("at 10: a port"));
+  EXPECT_TRUE(error_for("a/path").starts_with("at 11: "));
+  EXPECT_TRUE(error_for("a?colour=red").starts_with("at 11: unknown option \"colour\""));
+  EXPECT_TRUE(error_for("").starts_with("at 9: a host name is missing"));
+  EXPECT_TRUE(error_for("a:0").starts_with("at 10: a port"));
 }
 
 // The limits are the server's; what the client checks by itself are the defaults.

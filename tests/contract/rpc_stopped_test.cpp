@@ -64,8 +64,8 @@ Clock::duration time_of(Call call) {
   return Clock::now() - began;
 }
 
-// SIGSTOP: connections stand, new ones are accepted by the kernel, and nobody answers. A watch()
-// once waited for as long as other threads had something to do, and the end of a client for ever.
+// SIGSTOP: connections stay open, the kernel accepts new ones, and no reply arrives. A watch() once
+// blocked as long as other threads were busy, and the destructor of a client for ever.
 TEST(RpcStopped, calls_return_soon_after_their_request_timeout) {
   const Tenured tenured;
   auto client = std::make_optional(

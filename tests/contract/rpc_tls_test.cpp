@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Says what connect() answers, and finds out whether it hung or left something behind.
+/// Returns the error of connect() and checks that it neither hangs nor leaks.
 class RpcTls : public ::testing::Test {
  protected:
   [[nodiscard]] static std::string trusting(const Authority& authority) {
@@ -97,7 +97,7 @@ TEST_F(RpcTls, a_server_with_another_name_is_rejected) {
   }
 }
 
-// The server says so only after the client's end of the handshake is through.
+// The server reports the error only after the client has completed its side of the handshake.
 TEST_F(RpcTls, a_missing_client_certificate_is_reported) {
   const RpcService service({.tls = ours.mutual_files(server)});
 

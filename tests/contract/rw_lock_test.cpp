@@ -44,7 +44,7 @@ TEST_P(RwLockContract, readers_share_and_a_writer_is_alone) {
   EXPECT_EQ(bob.rw_lock("a").try_lock().error(), Errc::would_block);
 }
 
-// All or none, also for readers: one who got half of them would wait while it bars writers.
+// All or none, also for readers: a partial hold would bar writers while it waits.
 TEST_P(RwLockContract, several_names_are_shared_all_or_none) {
   if (!supports(backends::Capability::shared) || !supports(backends::Capability::several_names)) {
     EXPECT_EQ(ann.rw_all_of({"a", "b"}).lock_shared().error(), Errc::unsupported);

@@ -42,7 +42,7 @@ TEST_P(WatchContract, a_watch_reports_events_in_order) {
   EXPECT_EQ(watch->next_for(0ms).error(), Errc::timed_out);
 }
 
-// The hold is older than the watch; its end must still be told, under the token its holder has.
+// The hold is older than the watch; its end must still be reported with the token of the holder.
 TEST_P(WatchContract, the_end_of_an_older_hold_is_reported_with_its_token) {
   if (!supports(backends::Capability::watches)) {
     return;

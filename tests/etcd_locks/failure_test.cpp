@@ -41,7 +41,7 @@ TEST(EtcdFailure, a_wait_survives_a_restart_and_a_compaction) {
   EXPECT_TRUE(eventually([&] { return is_in.load(); }));
 }
 
-// 000.099: a server that hangs does not keep anybody believing.
+// 000.099: a hanging server must not extend a client's trust in its lease.
 TEST(EtcdFailure, a_paused_server_loses_the_lock_within_its_ttl) {
   EtcdServer server;
   const auto ann = connect(server.url(), {.request_timeout = 500ms}).value();
@@ -100,7 +100,7 @@ class EtcdCluster : public ::testing::Test {
   std::vector<std::unique_ptr<EtcdServer>> members;
 };
 
-// 002.051: nobody notices but by the time it takes.
+// 002.051: only the latency changes.
 TEST_F(EtcdCluster, waiters_are_granted_after_the_loss_of_the_leader) {
   const auto ann = connect(url(), {.owner = "ann", .request_timeout = 20s}).value();
   const auto bob = connect(url(), {.owner = "bob", .request_timeout = 20s}).value();

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// etcdctl's lock is the mutex of the Go client: whoever meets the one meets the other.
+/// etcdctl uses the mutex of the Go client, so this covers both.
 class EtcdInterop : public ::testing::Test {
  protected:
   [[nodiscard]] int places(const std::string& name) const {
@@ -55,7 +55,7 @@ TEST_F(EtcdInterop, a_tenure_client_and_etcdctl_exclude_each_other) {
   EXPECT_GT(later, holders.front().token);
 }
 
-// 002.048, 002.050: one queue, whoever stands in it.
+// 002.048, 002.050: all clients share one queue.
 TEST_F(EtcdInterop, locks_are_granted_in_arrival_order) {
   auto guard = ann.mutex("mixed").lock().value();
   const auto first = server.begin_etcdctl({"lock", "mixed"});

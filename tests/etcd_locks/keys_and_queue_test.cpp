@@ -81,7 +81,7 @@ TEST(EtcdQueue, a_reader_waits_for_the_last_writer_only) {
   EXPECT_EQ(std::get<WaitFor>(admission_of(shared, "a/", {.keys = mixed.kvs()})).key, "a/2");
 }
 
-// A list that is full of other locks' keys says nothing about this one.
+// A list that contains only keys of other locks does not decide the admission.
 TEST(EtcdQueue, queue_keys_of_child_locks_are_ignored) {
   const auto list = queue_of({{"a/b/3", exclusive}, {"a/b/2", exclusive}});
 

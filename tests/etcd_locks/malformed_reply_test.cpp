@@ -75,7 +75,7 @@ TEST(EtcdMalformedReply, a_full_database_is_reported_as_resource_exhausted) {
   expect(client.mutex("a").lock().error(), Errc::resource_exhausted, "nothing was changed");
 }
 
-// Who leaves a member that cannot, asks again; and not as often as the network allows.
+// A client that leaves an overloaded member retries with backoff.
 TEST(EtcdMalformedReply, an_overloaded_member_is_retried_with_backoff) {
   std::atomic<int> asked = 0;
   FakeEtcd fake;

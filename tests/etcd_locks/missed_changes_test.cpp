@@ -134,7 +134,7 @@ TEST(EtcdMissedChanges, a_key_deleted_before_the_watch_began_ends_the_wait) {
   EXPECT_EQ(member.looks(), (std::pair{1, 1}));
 }
 
-// 002-B4: its name may be somebody else's by now, who came behind us.
+// 002-B4: a key of the same name may belong to a later waiter.
 TEST(EtcdMissedChanges, a_recreated_key_counts_as_deleted) {
   BusyMember member(BusyMember::Holder::replaced);
   const auto client = connect(member.start()).value();

@@ -37,9 +37,9 @@ class EtcdOrder : public ::testing::Test {
   Client ann = connect(relay.url(root), {.request_timeout = test_timeout}).value();
 };
 
-// Who joins behind a reader of the same client waits for what that one waits for. The second reader
-// hears that it has joined when the first has been told that the writer is gone, and looks: the end
-// of that wait is told once, and not again for those who join it then.
+// A reader that queues behind a reader of the same client waits for the same writer. The second
+// reply arrives after the first reader was notified of the writer's deletion; that event is not
+// repeated for the second one.
 TEST_F(EtcdOrder, a_reader_that_joins_a_wait_which_just_ended_is_granted) {
   const auto writer = root + "/a/stranger";
   server.put(writer, "");
@@ -49,7 +49,7 @@ TEST_F(EtcdOrder, a_reader_that_joins_a_wait_which_just_ended_is_granted) {
     EXPECT_TRUE(share->unlock());
   };
   std::jthread first(read);
-  ASSERT_TRUE(eventually([&] { return relay.told_by_watches() == 1; })) << "it waits";
+  ASSERT_TRUE(eventually([&] { return relay.watch_notifications() == 1; })) << "it waits";
 
   relay.keep_back();
   std::jthread second(read);
@@ -85,8 +85,8 @@ TEST_F(EtcdOrder, a_writer_that_queues_behind_a_leaving_waiter_is_granted) {
   EXPECT_TRUE(soon("a", 0));
 }
 
-// 002-B2, and 002-B7's like: the key was made and the answer lost. It is asked for again and found,
-// and keeps its place: to make it once more would move it behind those who came since.
+// 002-B2, 002-B7: the key was created and the reply lost. The retry finds it and keeps its
+// position: a second creation would move it behind later waiters.
 TEST_F(EtcdOrder, a_key_whose_reply_was_lost_is_found_again) {
   warm_up();
   relay.keep_back();
@@ -139,7 +139,7 @@ TEST_F(EtcdOrder, a_late_request_leaves_no_key_after_the_release) {
     ASSERT_TRUE(mine) << to_string(mine.error());
     EXPECT_TRUE(mine->unlock());
   });
-  ASSERT_TRUE(eventually([&] { return relay.questions() == 1; }));
+  ASSERT_TRUE(eventually([&] { return relay.requests() == 1; }));
   relay.lose_questions();
   locking.join();
   ASSERT_TRUE(soon("a", 0));
@@ -154,15 +154,15 @@ TEST_F(EtcdOrder, a_late_request_leaves_no_key_after_the_release) {
 TEST_F(EtcdOrder, a_late_try_lock_leaves_no_key_after_its_refusal) {
   warm_up();
   const auto lease = ann.lease().value();
-  const auto stranger = root + "/a/stranger";
+  const auto other_key = root + "/a/stranger";
   relay.keep_questions();
   std::jthread trying(
       [&] { EXPECT_EQ(ann.mutex("a", {.lease = lease}).try_lock().error(), Errc::would_block); });
-  ASSERT_TRUE(eventually([&] { return relay.questions() == 1; }));
-  server.put(stranger, "");
+  ASSERT_TRUE(eventually([&] { return relay.requests() == 1; }));
+  server.put(other_key, "");
   relay.lose_questions();
   trying.join();
-  server.remove(stranger);
+  server.remove(other_key);
   ASSERT_TRUE(soon("a", 0));
 
   relay.deliver_late();

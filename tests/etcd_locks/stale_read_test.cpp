@@ -15,8 +15,8 @@ namespace {
 
 namespace pb = backends::etcd::pb;
 
-/// A member of etcd that tells of the end of the holder before us, and then answers like one that
-/// does not know of it yet: another one, as after a broken connection.
+/// Fake etcd member that reports the deletion of the predecessor and then serves reads from before
+/// it, like another member after a reconnect.
 class LaggingMember {
  public:
   LaggingMember() {

@@ -24,8 +24,8 @@ class EtcdWaiting : public ::testing::Test {
   [[nodiscard]] bool soon(const std::string& name, int count) const {
     return eventually([&] { return server.keys(root + name + "/").kvs_size() == count; });
   }
-  /// How many etcd has begun: whoever sees what one of them did sees it counted. It counts their
-  /// end later than it answers.
+  /// Number of transactions that etcd has started: the counter is exact when a transaction's effect
+  /// is visible, while completions are counted after the reply.
   [[nodiscard]] std::int64_t transactions() const {
     return server.count_of("grpc_server_started_total{grpc_method=\"Txn\"");
   }
@@ -40,7 +40,7 @@ class EtcdWaiting : public ::testing::Test {
   Client bob = client("bob");
 };
 
-// 002.050: who waits watches the one before him and nobody else. By etcd's own count.
+// 002.050: each waiter watches only its predecessor, by etcd's own metrics.
 TEST_F(EtcdWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
   constexpr int waits = 100;
   std::vector<Client> clients;
@@ -67,15 +67,16 @@ TEST_F(EtcdWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
 
   EXPECT_EQ(entered, waits);
   const auto woken = server.count_of("etcd_debugging_mvcc_events_total") - events;
-  const auto questions = transactions() - asked;
+  const auto requests = transactions() - asked;
   // A key that is old enough is watched by its owner, too, who may hear of his own release.
   EXPECT_GE(woken, waits);
   EXPECT_LE(woken, 2 * waits + 2);
   // One release and one look for each.
-  EXPECT_LE(questions, 2 * waits + 10);
+  EXPECT_LE(requests, 2 * waits + 10);
 }
 
-// 002.048: those of one client need no wake-up at all: what removes one key says who is next.
+// 002.048: waiters of one client need no watch: the transaction that deletes one key lists the next
+// entry.
 TEST_F(EtcdWaiting, a_release_grants_the_next_waiter_of_the_same_client) {
   constexpr int waits = 50;
   auto guard = ann.mutex("a").lock().value();
@@ -95,8 +96,8 @@ TEST_F(EtcdWaiting, a_release_grants_the_next_waiter_of_the_same_client) {
   threads.clear();
 
   EXPECT_EQ(entered, waits);
-  const auto questions = transactions() - asked;
-  EXPECT_LE(questions, waits + 10);
+  const auto requests = transactions() - asked;
+  EXPECT_LE(requests, waits + 10);
 }
 
 // 002.051: no key is left by a wait that ended, in whatever way.
@@ -138,7 +139,7 @@ TEST_F(EtcdWaiting, a_wait_whose_key_was_removed_queues_again) {
   EXPECT_TRUE(guard.unlock());
 }
 
-// 002-B3: what is lost is told when it is, not when it is used.
+// 002-B3: a loss is reported when it happens, not at the next use.
 TEST_F(EtcdWaiting, the_end_of_a_lease_is_reported_at_once) {
   const auto lease = ann.lease({.ttl = 60s}).value();
   auto one = ann.mutex("a", {.lease = lease}).lock().value();
@@ -161,11 +162,11 @@ TEST_F(EtcdWaiting, a_release_removes_only_its_own_key) {
   const auto key = server.keys(root + "a/").kvs(0);
   EXPECT_NE(key.lease(), server.keys(root + "b/").kvs(0).lease());
   server.remove(key.key());
-  server.put(key.key(), "somebody else's");
+  server.put(key.key(), "foreign value");
 
   EXPECT_FALSE(mine.unlock());
 
-  EXPECT_EQ(server.keys(root + "a/").kvs(0).value(), "somebody else's");
+  EXPECT_EQ(server.keys(root + "a/").kvs(0).value(), "foreign value");
   EXPECT_EQ(server.keys(root + "b/").kvs_size(), 1);
   EXPECT_TRUE(other.unlock());
   server.remove(key.key());
@@ -219,7 +220,7 @@ TEST_F(EtcdWaiting, a_semaphore_admits_as_many_as_its_capacity) {
   EXPECT_TRUE(soon("pool", 0));
 }
 
-// Readers wait for one writer, and one list tells all of them.
+// Readers wait for one writer; one list admits all of them.
 TEST_F(EtcdWaiting, many_readers_are_admitted_by_one_list) {
   // As many as are in one list: more would have to look a second time when they come.
   constexpr int readers = 30;
@@ -240,9 +241,9 @@ TEST_F(EtcdWaiting, many_readers_are_admitted_by_one_list) {
   EXPECT_TRUE(guard.unlock());
 
   EXPECT_TRUE(eventually([&] { return entered == readers; }));
-  const auto questions = transactions() - asked;
-  // One to give back, one list; and the client may be at its last joins still.
-  EXPECT_LE(questions, 10);
+  const auto requests = transactions() - asked;
+  // One release, one list; the client may still be at its last joins.
+  EXPECT_LE(requests, 10);
   may_go = true;
 }
 

@@ -27,17 +27,17 @@ class ContractService {
   ContractService& operator=(const ContractService&) = delete;
   virtual ~ContractService() = default;
 
-  /// Another client's way to it.
+  /// Opens another client of the service.
   [[nodiscard]] virtual std::unique_ptr<backends::Backend> open() = 0;
-  /// What an operator does. False if nobody held it.
+  /// Force-releases a lock as an operator. Returns false if it was free.
   virtual bool force_release(const std::string& name) = 0;
-  /// How many wait for a name; for those that do not promise watches.
+  /// Number of waiters of a name; for backends without the capability `watches`.
   [[nodiscard]] virtual std::optional<std::size_t> waiters(const std::string& /*name*/) {
     return std::nullopt;
   }
-  /// For those that promise outlives_process: what to connect() to from another process.
+  /// URL for other processes; for backends with the capability `outlives_process`.
   [[nodiscard]] virtual std::string url() const { return {}; }
-  /// What to connect() to here. Empty where the test has to look into the backend.
+  /// URL for this process. Empty if the test must access the backend.
   [[nodiscard]] virtual std::string url_here() const { return url(); }
 };
 
@@ -50,13 +50,13 @@ class ContractService {
 [[nodiscard]] std::unique_ptr<ContractService> start_redis_service();
 /// A primary, its replica and Sentinels, shared by the tests of one process.
 [[nodiscard]] std::unique_ptr<ContractService> start_redis_group_service();
-/// A cluster of six, likewise.
+/// The same for a cluster of six.
 [[nodiscard]] std::unique_ptr<ContractService> start_redis_cluster_service();
 
-/// Three of them that vote; redlock_contract.cpp.
+/// Three Redis servers that vote; redlock_contract.cpp.
 [[nodiscard]] std::unique_ptr<ContractService> start_redlock_service();
 
-/// A part of one real etcd that all tests of the process share; etcd_contract.cpp.
+/// A key prefix on one real etcd that all tests of the process share; etcd_contract.cpp.
 [[nodiscard]] std::unique_ptr<ContractService> start_etcd_service();
 
 /// A chroot of its own on a ZooKeeper that the tests of a process share; zookeeper_contract.cpp.
@@ -67,14 +67,14 @@ struct ContractBackend {
   std::string name;
   std::function<std::unique_ptr<ContractService>()> start;
 };
-/// For gtest, which would show bytes.
+/// Printer for gtest, which would print bytes.
 void PrintTo(const ContractBackend& backend, std::ostream* out);
 
-/// Every backend there is. A new one is added here, and nowhere else.
+/// Every backend. A new backend is added only here.
 [[nodiscard]] const std::vector<ContractBackend>& contract_backends();
 
-/// What every backend has to keep, written against the public classes. What a backend does not
-/// promise must answer `unsupported`; the test says so instead of being skipped.
+/// Contract suite for all backends, written against the public classes. A backend without a
+/// capability must answer `unsupported`; the test then verifies that instead of being skipped.
 class Contract : public ::testing::TestWithParam<ContractBackend> {
  protected:
   using Network = SilentBackend::Network;

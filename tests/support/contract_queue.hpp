@@ -12,8 +12,8 @@
 
 namespace tenure::test {
 
-/// Who joins the queue of a name: as a watch tells it, or by counting who waits where there are no
-/// watches. REQUIRES, for the latter: nobody leaves in between.
+/// Observes waiters that join the queue of a name, by a watch, or by counting waiters where watches
+/// are not supported. REQUIRES for counting: no waiter leaves in between.
 class QueueEvents {
  public:
   QueueEvents(ContractService& service, const Client& client, std::string name)

@@ -12,13 +12,14 @@ namespace {
 
 namespace etcd = backends::etcd;
 
-/// A part of the shared server that nobody else uses.
+/// A key prefix of the shared server that no other test uses.
 class EtcdService : public ContractService {
  public:
   [[nodiscard]] std::unique_ptr<backends::Backend> open() override {
     constexpr std::chrono::seconds test_timeout{5};
     auto url = backends::parse_url(this->url()).value();
-    return etcd::EtcdBackend::open(etcd::address_from(url, test_timeout).value(), test_timeout).value();
+    return etcd::EtcdBackend::open(etcd::address_from(url, test_timeout).value(), test_timeout)
+        .value();
   }
   bool force_release(const std::string& name) override {
     const auto all = shared_etcd().keys(folder_of(name));

@@ -22,7 +22,7 @@
 
 namespace tenure::test {
 
-/// Something that speaks gRPC, says that it is etcd, and answers what the test wants.
+/// Fake etcd: a gRPC server that answers as the test specifies.
 class FakeEtcd {
  public:
   using Message = std::shared_ptr<google::protobuf::MessageLite>;
@@ -63,12 +63,11 @@ class FakeEtcd {
 
   /// REQUIRES: before start().
   void answer(std::string path, Answer answer) {
-    context_.router.add(std::move(path),
-                      {.open =
-                           [answer = std::move(answer)](const grpc::CallInfo& info) {
-                             return std::make_shared<Call>(info, answer);
-                           },
-                       .ended = [](grpc::StatusCode) {}});
+    context_.router.add(
+        std::move(path),
+        {.open = [answer = std::move(answer)](
+                     const grpc::CallInfo& info) { return std::make_shared<Call>(info, answer); },
+         .ended = [](grpc::StatusCode) {}});
   }
   [[nodiscard]] std::string start() {
     server_ = std::make_shared<grpc::Server>(context_, grpc::ServerOptions{});

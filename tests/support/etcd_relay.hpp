@@ -26,10 +26,9 @@
 
 namespace tenure::test {
 
-/// Stands between clients and a real etcd and passes on what both say. Answers to transactions it
-/// keeps back while it is told to: so a test decides in which order a client hears of things, or
-/// that it never hears of one. And transactions themselves, which arrive when the client has long
-/// given them up.
+/// Proxy between clients and a real etcd. It delays or drops replies to transactions, so that a
+/// test controls when a client receives them, and delays the transactions themselves, which then
+/// arrive after the client has abandoned them.
 class EtcdRelay {
  public:
   explicit EtcdRelay(std::uint16_t port) {
@@ -44,10 +43,10 @@ class EtcdRelay {
           "/etcdserverpb.Lease/LeaseGrant", "/etcdserverpb.Lease/LeaseRevoke",
           "/etcdserverpb.Lease/LeaseKeepAlive", "/etcdserverpb.Watch/Watch"}) {
       context_.router.add(path, {.open =
-                                   [this, path](const grpc::CallInfo& info) {
-                                     return std::make_shared<Call>(info, *this, path);
-                                   },
-                               .ended = [](grpc::StatusCode) {}});
+                                     [this, path](const grpc::CallInfo& info) {
+                                       return std::make_shared<Call>(info, *this, path);
+                                     },
+                                 .ended = [](grpc::StatusCode) {}});
     }
     std::latch is_ready(1);
     boost::asio::post(loop_, [&] { channel_->open([&] { is_ready.count_down(); }, [] {}); });
@@ -109,7 +108,7 @@ class EtcdRelay {
     do_there([this] { keeps_questions_ = true; });
   }
   [[nodiscard]] std::size_t questions() const { return question_count_; }
-  /// Whoever asked is told that the connection broke. Those to come arrive.
+  /// Fails the pending calls with a broken connection. Later ones pass.
   void lose_questions() {
     do_there([this] {
       keeps_questions_ = false;
@@ -131,7 +130,7 @@ class EtcdRelay {
     is_done.wait();
   }
   /// Messages of etcd's that went over watches.
-  [[nodiscard]] std::size_t told_by_watches() const { return told_by_watches_; }
+  [[nodiscard]] std::size_t watch_notifications() const { return watch_notifications_; }
 
  private:
   static constexpr auto txn_path = "/etcdserverpb.KV/Txn";
@@ -143,7 +142,7 @@ class EtcdRelay {
         : grpc::Call(info), relay_(relay), path_(path) {}
 
     void answer(std::string_view message) { send(message_of(message)); }
-    /// Whatever it says: a message without fields keeps all of them.
+    /// Opaque payload: a message without fields preserves all unknown fields.
     static backends::etcd::pb::StatusRequest message_of(std::string_view bytes) {
       backends::etcd::pb::StatusRequest message;
       message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
@@ -156,7 +155,7 @@ class EtcdRelay {
       explicit Upstream(std::shared_ptr<Call> call) : call_(std::move(call)) {}
 
      private:
-      void received(std::string_view message) override { call_->told(message); }
+      void received(std::string_view message) override { call_->on_message(message); }
       void ended(const grpc::Status& status) override { std::exchange(call_, {})->over(status); }
 
       std::shared_ptr<Call> call_;
@@ -190,12 +189,12 @@ class EtcdRelay {
       }
     }
 
-    void told(std::string_view message) {
+    void on_message(std::string_view message) {
       if (path_ == txn_path && relay_.keeps_back_) {
         kept_ = message;
         return;
       }
-      relay_.told_by_watches_ += path_.ends_with("/Watch") ? 1U : 0U;
+      relay_.watch_notifications_ += path_.ends_with("/Watch") ? 1U : 0U;
       answer(message);
     }
     void over(const grpc::Status& status) {
@@ -250,7 +249,7 @@ class EtcdRelay {
   bool keeps_questions_ = false;
   std::deque<Kept> questions_;
   std::atomic<std::size_t> question_count_ = 0;
-  std::atomic<std::size_t> told_by_watches_ = 0;
+  std::atomic<std::size_t> watch_notifications_ = 0;
   std::jthread thread_;
 };
 

@@ -32,7 +32,7 @@ std::string base64(const std::string& text) {
 
 std::string from_base64(const std::string& text) {
   std::string decoded(text.size(), '\0');
-  // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): likewise.
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): OpenSSL takes bytes.
   const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
                                     reinterpret_cast<const unsigned char*>(text.data()),
                                     static_cast<int>(text.size()));
@@ -60,7 +60,7 @@ std::int64_t number_of(std::string_view json, const std::string& name) {
   return number;
 }
 
-/// Sends a request and returns all that comes until the other end closes; empty if nobody answers.
+/// Sends a request and returns the response up to the end of the connection; empty without one.
 std::string talk(std::uint16_t port, const std::string& request) {
   boost::asio::io_context loop;
   boost::asio::ip::tcp::socket socket(loop);
@@ -91,7 +91,7 @@ std::string content_of(const std::string& path) {
 EtcdServer::EtcdServer(Options options) : options_(std::move(options)) {
   constexpr int attempts_max = 5;
   for (int attempt = 1;; ++attempt) {
-    // Somebody else may take a port before the server does.
+    // Another process may bind the port before the server does.
     take_ports();
     if (!options_.starts) {
       return;

@@ -13,8 +13,8 @@
 
 namespace tenure::test {
 
-/// Passes everything on, until the network falls silent: from then on nothing arrives, and nothing
-/// comes back. While it is slow, grants are kept back and no wait is called off at the service.
+/// Decorator that simulates a network: while it is silent, nothing arrives and nothing returns;
+/// while it is slow, grants are delayed and cancellations do not reach the service.
 class SilentBackend : public backends::Backend, private backends::Listener {
  public:
   /// Shared with the test.

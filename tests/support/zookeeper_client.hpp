@@ -42,14 +42,15 @@ struct SeenClient {
 [[nodiscard]] inline SeenClient seen_client(const std::string& url, ConnectOptions options = {}) {
   auto parsed = backends::parse_url(url).value();
   auto address = backends::zookeeper::address_from(parsed, test_timeout).value();
-  auto opened = backends::zookeeper::ZookeeperBackend::open(std::move(address), test_timeout).value();
+  auto opened =
+      backends::zookeeper::ZookeeperBackend::open(std::move(address), test_timeout).value();
   auto* const backend = opened.get();
-  return {
-      .backend = backend,
-      .client = detail::Factory::make<Client>(std::make_shared<detail::Session>(std::move(opened), std::move(options)))};
+  return {.backend = backend,
+          .client = detail::Factory::make<Client>(
+              std::make_shared<detail::Session>(std::move(opened), std::move(options)))};
 }
 
-/// A chroot of its own on the shared server, and somebody who looks at it from outside.
+/// Fixture: a chroot of its own on the shared server, and a shell that inspects it.
 class ZookeeperTest : public ::testing::Test {
  protected:
   [[nodiscard]] Client connect(ConnectOptions options = {.request_timeout = test_timeout}) {
@@ -59,7 +60,7 @@ class ZookeeperTest : public ::testing::Test {
   [[nodiscard]] std::vector<std::string> nodes(const std::string& name) {
     return shell.list(chroot + '/' + name);
   }
-  /// Waits until there are so many.
+  /// Waits until the number of nodes is reached.
   [[nodiscard]] bool has_nodes(const std::string& name, std::size_t count) {
     return eventually([&] { return nodes(name).size() == count; });
   }

@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "backends/zookeeper/backend.hpp"
 #include "backends/zookeeper/nodes.hpp"
 #include "backends/zookeeper/paths.hpp"
-#include "backends/zookeeper/backend.hpp"
 #include "support/contract.hpp"
 #include "support/zookeeper_server.hpp"
 
@@ -24,7 +24,7 @@ class ZookeeperService : public ContractService {
                                              test_timeout)
         .value();
   }
-  /// Deletes the node of whoever holds it, as an operator would by zkCli.
+  /// Deletes the node of the holder, as an operator would with zkCli.
   bool force_release(const std::string& name) override {
     const auto folder = zookeeper::folder_of(chroot_, name);
     const auto queue = queue_of(folder);

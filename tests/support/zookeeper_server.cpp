@@ -65,7 +65,7 @@ ZookeeperServers::ZookeeperServers(Options options) : options_(std::move(options
   }
   for (std::size_t which = 0; which < options_.count; ++which) {
     const bool is_up = eventually([&] {
-      ::usleep(5'000);  // Each look is a connection; a JVM has other things to do meanwhile.
+      ::usleep(5'000);  // Each check opens a connection, so leave time for the JVM.
       return ask("srvr", which).find("Mode: ") != std::string::npos ||
              processes_[which]->has_ended();
     });
@@ -134,7 +134,7 @@ std::size_t ZookeeperServers::leader() const {
     }
     return false;
   });
-  return is_led ? found : throw std::runtime_error("nobody leads");
+  return is_led ? found : throw std::runtime_error("no server leads");
 }
 
 std::string ZookeeperServers::ask(std::string_view letters, std::size_t which) const {
@@ -169,7 +169,7 @@ std::int64_t ZookeeperServers::count_of(std::string_view field, std::size_t whic
   return count;
 }
 
-// What somebody else would do.
+// Actions of another client.
 
 ZookeeperShell::ZookeeperShell(const std::string& hosts, const Options& options) {
   handle_ = zookeeper_init2(hosts.c_str(), nullptr, options.timeout_ms, nullptr, nullptr,

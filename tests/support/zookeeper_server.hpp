@@ -19,7 +19,7 @@ class ZookeeperServers {
  public:
   struct Options {
     std::size_t count = 1;
-    /// Milliseconds. Sessions are from two to twenty of them long unless `config` says otherwise.
+    /// Tick time in ms. Session timeouts are 2 to 20 ticks unless `config` overrides them.
     int tick = 200;
     std::vector<std::string> config{};  ///< More lines of zoo.cfg.
   };
@@ -32,7 +32,7 @@ class ZookeeperServers {
 
   /// The one that all tests of this process share: one server, any timeout from 400 ms.
   static ZookeeperServers& shared();
-  /// A chroot that nobody has used: "/t7".
+  /// An unused chroot: "/t7".
   static std::string fresh_chroot();
 
   /// "zookeeper://127.0.0.1:PORT,…" and this.
@@ -46,11 +46,11 @@ class ZookeeperServers {
   /// Stops it as a debugger would.
   void pause(std::size_t which = 0) const { processes_[which]->pause(); }
   void resume(std::size_t which = 0) const { processes_[which]->resume(); }
-  /// Who leads; all must answer.
+  /// Index of the leader. REQUIRES: all servers respond.
   [[nodiscard]] std::size_t leader() const;
-  /// What a server says to four letters, such as "srvr".
+  /// Reply of a server to a four-letter command such as "srvr".
   [[nodiscard]] std::string ask(std::string_view letters, std::size_t which = 0) const;
-  /// A number out of what `srvr` says, such as "Received".
+  /// A number from the reply to `srvr`, such as "Received".
   [[nodiscard]] std::int64_t count_of(std::string_view field, std::size_t which = 0) const;
 
  private:
@@ -78,7 +78,7 @@ class ZookeeperShell {
   ZookeeperShell(const ZookeeperShell&) = delete;
   ZookeeperShell& operator=(const ZookeeperShell&) = delete;
 
-  /// Closes somebody's session, as whoever has its id and password can.
+  /// Closes the session of another client, which requires its id and password.
   static void close_session(const std::string& hosts, std::int64_t session,
                             const std::string& password);
 

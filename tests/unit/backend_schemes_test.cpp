@@ -8,7 +8,7 @@
 namespace tenure::test {
 namespace {
 
-/// A factory that refuses every URL with this detail, so that tests can tell factories apart.
+/// Factory that rejects every URL with this detail, so that tests can distinguish factories.
 backends::OpenBackend refuse_with(const std::string& detail) {
   return [detail](backends::Url& /*url*/,
                   const ConnectOptions& /*options*/) -> Result<std::unique_ptr<backends::Backend>> {

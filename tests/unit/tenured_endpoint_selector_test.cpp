@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 const Endpoint a{.host = "a", .port = 1};
 const Endpoint b{.host = "b", .port = 2};
 const Endpoint c{.host = "c", .port = 3};
-const Endpoint stranger{.host = "d", .port = 4};
+const Endpoint unlisted{.host = "d", .port = 4};
 /// Random source that makes each pause the shortest one: half of its upper bound.
 std::uint64_t shortest() {
   return 0;
@@ -24,12 +24,12 @@ std::uint64_t shortest() {
 const EndpointSelector::Clock::time_point now = EndpointSelector::Clock::now();
 
 TEST(EndpointSelectorTest, the_first_round_has_no_delay_and_later_rounds_back_off) {
-  EndpointSelector way({a, b, c}, shortest);
+  EndpointSelector selector({a, b, c}, shortest);
   std::vector<Endpoint> seen;
   std::vector<EndpointSelector::Delay> pauses;
 
   for (int tries = 0; tries < 300; ++tries) {
-    const auto [server, delay] = way.next();
+    const auto [server, delay] = selector.next();
     seen.push_back(server);
     pauses.push_back(delay);
   }
@@ -42,88 +42,88 @@ TEST(EndpointSelectorTest, the_first_round_has_no_delay_and_later_rounds_back_of
 }
 
 TEST(EndpointSelectorTest, a_single_server_is_tried_at_once_and_then_with_backoff) {
-  EndpointSelector way({a}, shortest);
-  EXPECT_EQ(way.next().delay, 0ms);
-  EXPECT_EQ(way.next().delay, 10ms);
+  EndpointSelector selector({a}, shortest);
+  EXPECT_EQ(selector.next().delay, 0ms);
+  EXPECT_EQ(selector.next().delay, 10ms);
 
-  way.mark_healthy(a);
+  selector.mark_healthy(a);
 
-  EXPECT_EQ(way.next().delay, 0ms);
+  EXPECT_EQ(selector.next().delay, 0ms);
 }
 
 TEST(EndpointSelectorTest, a_redirect_is_followed_at_once) {
-  EndpointSelector way({a, b, c});
+  EndpointSelector selector({a, b, c});
   for (int tries = 0; tries < 10; ++tries) {
-    (void)way.next();
+    (void)selector.next();
   }
 
-  ASSERT_TRUE(way.redirect_to(stranger, now));
+  ASSERT_TRUE(selector.redirect_to(unlisted, now));
 
-  EXPECT_EQ(way.next().server, stranger);
+  EXPECT_EQ(selector.next().server, unlisted);
 }
 
 // Until there is a new leader the others name the one that has died.
 TEST(EndpointSelectorTest, a_redirect_to_a_recently_failed_server_is_ignored) {
-  EndpointSelector way({a, b, c});
-  way.mark_failed(b, now);
+  EndpointSelector selector({a, b, c});
+  selector.mark_failed(b, now);
 
-  EXPECT_FALSE(way.redirect_to(b, now + EndpointSelector::failure_cooldown - 1ms));
-  EXPECT_TRUE(way.redirect_to(b, now + EndpointSelector::failure_cooldown));
+  EXPECT_FALSE(selector.redirect_to(b, now + EndpointSelector::failure_cooldown - 1ms));
+  EXPECT_TRUE(selector.redirect_to(b, now + EndpointSelector::failure_cooldown));
 }
 
 TEST(EndpointSelectorTest, a_healthy_server_clears_its_failure) {
-  EndpointSelector way({a, b, c});
-  (void)way.next();
-  way.mark_failed(b, now);
-  way.mark_healthy(b);
+  EndpointSelector selector({a, b, c});
+  (void)selector.next();
+  selector.mark_failed(b, now);
+  selector.mark_healthy(b);
 
-  EXPECT_TRUE(way.redirect_to(b, now));
+  EXPECT_TRUE(selector.redirect_to(b, now));
 }
 
 // Two servers that name each other would keep us busy for ever.
 TEST(EndpointSelectorTest, a_chain_of_redirects_is_bounded) {
-  EndpointSelector way({a, b});
+  EndpointSelector selector({a, b});
   std::size_t followed = 0;
 
-  while (way.redirect_to(followed % 2 == 0 ? a : b, now)) {
-    (void)way.next();
+  while (selector.redirect_to(followed % 2 == 0 ? a : b, now)) {
+    (void)selector.next();
     ++followed;
   }
 
   EXPECT_EQ(followed, EndpointSelector::redirects_max);
   // After the pauses of a round they are heard again.
-  while (way.next().delay == 0ms) {
+  while (selector.next().delay == 0ms) {
   }
-  EXPECT_TRUE(way.redirect_to(a, now));
+  EXPECT_TRUE(selector.redirect_to(a, now));
 }
 
 // While the leadership moves, the old leader and the new one name each other for a moment: a client
 // that had had enough of it stayed half a second with the wrong one.
 TEST(EndpointSelectorTest, redirects_are_followed_again_after_a_reset) {
-  EndpointSelector way({a, b});
-  while (way.redirect_to(b, now)) {
-    (void)way.next();
+  EndpointSelector selector({a, b});
+  while (selector.redirect_to(b, now)) {
+    (void)selector.next();
   }
 
-  way.reset_redirects();
+  selector.reset_redirects();
 
-  EXPECT_TRUE(way.redirect_to(b, now));
+  EXPECT_TRUE(selector.redirect_to(b, now));
 }
 
 // Members change: all that the URL names may be gone one day.
 TEST(EndpointSelectorTest, former_leaders_are_remembered_up_to_a_limit) {
-  EndpointSelector way({a});
+  EndpointSelector selector({a});
   for (std::uint16_t port = 1; port <= 20; ++port) {
     const Endpoint leader{.host = "new", .port = port};
-    ASSERT_TRUE(way.redirect_to(leader, now));
-    ASSERT_EQ(way.next().server, leader);
-    way.mark_healthy(leader);
+    ASSERT_TRUE(selector.redirect_to(leader, now));
+    ASSERT_EQ(selector.next().server, leader);
+    selector.mark_healthy(leader);
   }
 
-  EXPECT_EQ(way.size(), 1 + EndpointSelector::learned_max);
+  EXPECT_EQ(selector.size(), 1 + EndpointSelector::learned_max);
   std::set<std::string> names;
-  for (std::size_t tries = 0; tries < way.size(); ++tries) {
-    names.insert(name_of(way.next().server));
+  for (std::size_t tries = 0; tries < selector.size(); ++tries) {
+    names.insert(name_of(selector.next().server));
   }
   EXPECT_TRUE(names.contains("a:1"));
   EXPECT_TRUE(names.contains("new:20"));

@@ -65,7 +65,7 @@ TEST(UrlOptions, an_unknown_option_is_an_error_that_names_its_position_and_all_k
             "namespace");
 }
 
-// The second of two tls_ca must not silently decide whom the client trusts.
+// The second of two tls_ca options must not silently decide which CA the client trusts.
 TEST(UrlOptions, an_option_that_is_given_twice_is_an_error) {
   std::string name;
   UrlOptions options;

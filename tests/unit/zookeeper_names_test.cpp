@@ -39,7 +39,7 @@ TEST(ZookeeperNodes, the_order_continues_when_the_counter_wraps) {
   EXPECT_EQ(after(last), first);
 }
 
-// Whoever uses another library has to be seen.
+// Nodes of other libraries must be recognised.
 TEST(ZookeeperNodes, nodes_of_other_libraries_are_recognised) {
   EXPECT_EQ(ticket_of("_c_11-__READ__0000000001")->kind, Kind::read);
   EXPECT_EQ(ticket_of("_c_11-__WRIT__0000000001")->kind, Kind::write);
@@ -49,7 +49,7 @@ TEST(ZookeeperNodes, nodes_of_other_libraries_are_recognised) {
   EXPECT_EQ(ticket_of("0ab1__rlock__0000000001")->kind, Kind::read);
 }
 
-// Locks below this one, and whatever else people keep there, are not in anybody's way.
+// Child locks and unrelated nodes do not conflict.
 TEST(ZookeeperNodes, other_nodes_do_not_belong_to_a_queue) {
   for (const std::string_view name :
        {"", "users", "42", "leases", "locks", "lock-", "lock-1", "lock-00000000001x",
@@ -80,7 +80,7 @@ TEST(ZookeeperPaths, a_name_is_a_path_below_the_chroot) {
   EXPECT_EQ(last_of("/a/b"), "b");
 }
 
-// What ZooKeeper does not take as a path is a name all the same, and nobody else's.
+// A name that is an invalid ZooKeeper path is still a valid and distinct lock name.
 TEST(ZookeeperPaths, invalid_path_characters_are_escaped_without_collisions) {
   const std::vector<std::string> names{"a//b",
                                        "a/",
@@ -122,7 +122,7 @@ TEST(ZookeeperPaths, an_invalid_chroot_is_rejected_with_the_reason) {
   EXPECT_NE(flaw_of_chroot("/\xFF"), "");
 }
 
-// docs/decisions/0020: nobody believes for longer than the servers do.
+// docs/decisions/0020: a client never trusts a lease longer than the servers keep the session.
 TEST(ZookeeperSessionTiming, a_session_outlives_the_lease_deadline_of_the_client) {
   constexpr auto half_a_tick = 1000ms;
   for (auto ttl = 2250ms; ttl < 600'000ms; ttl += 250ms) {

@@ -56,7 +56,7 @@ TEST(ZookeeperQueueView, readers_wait_for_writers_only) {
   EXPECT_EQ(view.position_of(*view.find("e-__READ__0000000004")), 3U);
 }
 
-// What it has not been told it does not know: the number after the next may have somebody before.
+// Without a list the view must not skip a number: the missing node may be a predecessor.
 TEST(ZookeeperQueueView, only_the_next_sequence_number_extends_the_view_without_a_list) {
   QueueView view;
   EXPECT_FALSE(view.is_usable());
@@ -86,7 +86,7 @@ TEST(ZookeeperQueueView, an_older_list_keeps_our_own_nodes) {
   EXPECT_FALSE(view.covers({2}));
 }
 
-// What others write by hand is no counter: it must not make us believe that we know what we do not.
+// A number written by hand is not a counter value and must not extend the view.
 TEST(ZookeeperQueueView, a_sequence_number_written_by_hand_does_not_extend_the_view) {
   QueueView view;
   view.add(contender("a-lock-0000000005", 1));
@@ -155,7 +155,7 @@ TEST(ZookeeperQueueView, blockers_and_positions_match_a_linear_search) {
   }
 }
 
-// 002.044: who is gone concerns those who waited for it, and nobody else.
+// 002.044: a deleted node affects only its waiters.
 TEST(ZookeeperQueueView, woken_waiters_end_at_the_first_exclusive_one) {
   QueueView view;
   view.replace({"a-__WRIT__0000000000"});

@@ -92,8 +92,8 @@ TEST_F(ZookeeperConnection, nodes_of_a_user_are_closed_to_others) {
   expect(refusal(servers.url(chroot + "/a")), Errc::permission_denied, "not authenticated");
 }
 
-// Somebody's permit that we may count and not read: without reading it nobody knows how many there
-// are, and to ask for ever would help nobody.
+// A permit node that is listable but not readable: the capacity cannot be verified, and a retry
+// would not help.
 TEST_F(ZookeeperConnection, an_unreadable_permit_is_reported) {
   shell.make(path_of("pool/leases"));
   ZookeeperShell owner(servers.hosts(), {.identity = "ann:secret"});
@@ -115,7 +115,7 @@ TEST_F(ZookeeperConnection, nodes_with_the_world_acl_are_open_to_every_user) {
   EXPECT_EQ(connect().mutex("a").try_lock().error(), Errc::would_block);
 }
 
-// What a session cannot carry is refused, and what it could is said.
+// A TTL that no session can carry is rejected with the possible range.
 TEST_F(ZookeeperConnection, a_ttl_outside_the_session_timeouts_of_the_servers_is_rejected) {
   const ZookeeperServers strict({.tick = 1000, .config = {"maxSessionTimeout=20000"}});
   const auto ann = tenure::connect(strict.url(), {.request_timeout = test_timeout}).value();
@@ -130,7 +130,7 @@ TEST_F(ZookeeperConnection, a_ttl_outside_the_session_timeouts_of_the_servers_is
   EXPECT_TRUE(ann.mutex("a", {.ttl = 751ms}).lock());
 }
 
-// Each ttl is a session; there is a limit, and those that nobody uses make room.
+// Each TTL needs a session; the number is limited, and idle sessions are replaced.
 TEST_F(ZookeeperConnection, the_number_of_different_ttls_is_limited_by_the_sessions) {
   const auto ann = connect();
   std::vector<Guard> held;

@@ -31,7 +31,7 @@ class ZookeeperCurator : public ZookeeperTest {
   }
   static void TearDownTestSuite() { delete peer; }
 
-  /// What somebody there is to do, and what comes of it.
+  /// Sends a command to the Curator process and returns its result.
   static void begin(const std::string& what) { peer->say(what); }
   [[nodiscard]] static std::string end() { return peer->hear(); }
   [[nodiscard]] static std::string ask(const std::string& what) {
@@ -39,7 +39,7 @@ class ZookeeperCurator : public ZookeeperTest {
     return end();
   }
 
-  /// Of two at once: who leaves and who comes in by that speak in any order.
+  /// Two replies at once arrive in any order.
   [[nodiscard]] static std::set<std::string> two_ends() { return {end(), end()}; }
 
   Client ann = connect();

@@ -36,37 +36,37 @@ TEST_F(ZookeeperLoss, a_paused_server_puts_the_lock_at_risk_and_loses_it_within_
       ann.mutex("a", {.ttl = 1500ms, .on_at_risk = [&](const AtRisk&) { is_warned = true; }})
           .lock()
           .value();
-  std::atomic<bool> is_told = false;
-  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  std::atomic<bool> is_notified = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_notified = true; });
   const auto before = steady_clock::now();
 
   servers.pause();
 
-  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_TRUE(eventually([&] { return is_notified.load(); }));
   EXPECT_LT(steady_clock::now() - before, 3s) << "by then the servers end the session";
   EXPECT_TRUE(eventually([&] { return is_warned.load(); }));
   EXPECT_EQ(guard.state(), GuardState::lost);
   servers.resume();
-  // What is left of it is deleted, or ends with the session: somebody else gets in.
+  // The node is deleted or expires with its session: another client acquires the lock.
   EXPECT_TRUE(connect().mutex("a").try_lock_for(test_timeout));
   EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
 }
 
-// 002.043, 002-B9: the session is closed under us, by whoever has its id and password.
-// The server drops what a connection says whose session has gone, so it may take the whole ttl.
+// 002.043, 002-B9: another client that has the session's id and password closes it. The server
+// drops packets of a connection whose session is gone, so detection may take the whole TTL.
 TEST_F(ZookeeperLoss, a_session_closed_by_another_client_is_reported_within_the_ttl) {
   const auto seen = seen_client(servers.url("/app"));
   auto guard = seen.client.mutex("a", {.ttl = 3s}).lock().value();
   ASSERT_EQ(seen.backend->identities().size(), 2U) << "one for each ttl, and the usual one";
-  std::atomic<bool> is_told = false;
-  const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+  std::atomic<bool> is_notified = false;
+  const std::stop_callback on_lost(guard.lost(), [&] { is_notified = true; });
   const auto before = steady_clock::now();
 
   for (const auto& one : seen.backend->identities()) {
     ZookeeperShell::close_session(servers.hosts(), one.session, one.password);
   }
 
-  EXPECT_TRUE(eventually([&] { return is_told.load(); }));
+  EXPECT_TRUE(eventually([&] { return is_notified.load(); }));
   EXPECT_LT(steady_clock::now() - before, 3s + 2s) << "the ttl, and time for a busy machine";
   EXPECT_EQ(guard.unlock().error(), Errc::lease_lost);
   // And it goes on, in a new session.
@@ -97,7 +97,7 @@ TEST_F(ZookeeperLoss, a_wait_ends_with_its_session) {
   EXPECT_TRUE(eventually([&] { return shell.list("/app/a").size() == 1; }));
 }
 
-// 002-B7: called off while nobody answers: told in time, and deleted when somebody does.
+// 002-B7: a wait cancelled without a connection: reported in time, and deleted after the reconnect.
 TEST_F(ZookeeperLoss, a_wait_cancelled_without_a_connection_is_deleted_later) {
   const auto ann = connect(300ms);
   EXPECT_TRUE(ann.mutex("a").lock());
@@ -113,11 +113,11 @@ TEST_F(ZookeeperLoss, a_wait_cancelled_without_a_connection_is_deleted_later) {
   EXPECT_TRUE(eventually([&] { return shell.list("/app/a").empty(); }));
 }
 
-/// Behind a cable that can be cut.
+/// Client behind a TCP proxy that drops replies or cuts the connection.
 class ZookeeperLostAnswer : public ZookeeperTest {
  protected:
   ZookeeperLostAnswer() {
-    shell.make(path_of("a"));  // Or it would go when it is empty, and nobody could be told.
+    shell.make(path_of("a"));  // Otherwise the servers would delete the empty container node.
     auto warm = ann.mutex("a").lock().value();
     EXPECT_TRUE(warm.unlock());
   }
@@ -147,7 +147,7 @@ TEST_F(ZookeeperLostAnswer, a_node_whose_creation_reply_was_lost_is_found_again)
   EXPECT_TRUE(has_nodes("a", 0));
 }
 
-// 002-B7: the node of a wait that was called off meanwhile is found, too, and deleted.
+// 002-B7: the node of a cancelled wait is found and deleted, too.
 TEST_F(ZookeeperLostAnswer, a_node_of_a_cancelled_wait_is_found_and_deleted) {
   proxy.deafen();
   std::stop_source hurry;

@@ -76,7 +76,7 @@ TEST_F(ZookeeperRecipe, a_mutex_waits_for_nodes_of_other_libraries_and_they_see_
     waiter.join();
 
     ASSERT_TRUE(got->has_value()) << name << to_string(got->error());
-    // Who comes later has a larger number, so by every one of those recipes it waits for us.
+    // A later node has a larger number, so by each of these recipes it waits for ours.
     const auto all = nodes(lock);
     EXPECT_EQ(all.size(), 2U);
     EXPECT_TRUE((*got)->unlock());
@@ -128,7 +128,7 @@ TEST_F(ZookeeperRecipe, a_semaphore_uses_the_gate_and_lease_nodes_of_curator) {
   EXPECT_TRUE(has_nodes("pool/leases", 0));
 }
 
-// Somebody of another library who stands at the gate keeps us out, though there is room.
+// A waiter of another library at the gate bars the semaphore even if permits are free.
 TEST_F(ZookeeperRecipe, a_request_cannot_overtake_a_waiter_at_the_gate_of_a_semaphore) {
   const auto ann = connect();
   const auto pool = ann.semaphore("pool", {.capacity = 3});
@@ -154,7 +154,7 @@ TEST_F(ZookeeperRecipe, a_node_from_before_the_wrap_goes_first) {
   waiter.join();
 }
 
-// What else lies there is not in the way, whatever it says.
+// Other nodes do not conflict, whatever they contain.
 TEST_F(ZookeeperRecipe, foreign_nodes_and_invalid_data_are_ignored) {
   const auto ann = connect();
   const auto outer = ann.mutex("a").lock().value();
@@ -197,7 +197,7 @@ TEST_F(ZookeeperRecipe, lock_folders_are_container_nodes) {
   EXPECT_TRUE(ann.mutex("deep/er/lock").lock());
 }
 
-// The number of a folder begins anew when it was deleted: what we knew of the old one is no good.
+// Sequence numbers restart in a recreated folder, so the old view is invalid.
 TEST_F(ZookeeperRecipe, a_recreated_folder_starts_a_new_queue) {
   const auto ann = connect();
   for (int round = 0; round < 5; ++round) {

@@ -61,7 +61,7 @@ TEST_F(ZookeeperWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
   EXPECT_GE(events, waits);
 }
 
-// Within one process nobody needs to be told by the server: we know when we gave it back.
+// Within one process a release wakes the next waiter without a watch event.
 TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_requests_each) {
   constexpr int waits = 100;
   const auto seen = seen_client(servers.url(chroot));
@@ -80,7 +80,7 @@ TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_requests_each) {
   EXPECT_LE(seen.requests() - before, 3U * waits + 10);
 }
 
-// A cycle that nobody else takes part in: made, deleted. The recipe of the books has three.
+// An uncontended cycle: create and delete. The textbook recipe needs three requests.
 TEST_F(ZookeeperWaiting, an_uncontended_cycle_costs_two_requests) {
   constexpr int cycles = 100;
   // A folder of ours would go whenever the server sees it empty, five times in a second here.

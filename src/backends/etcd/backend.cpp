@@ -5,6 +5,7 @@
 namespace tenure::backends::etcd {
 namespace {
 
+/// Extra time for a reply that arrives just at the deadline.
 constexpr std::chrono::milliseconds grace{500};
 
 }  // namespace
@@ -37,7 +38,8 @@ Result<std::unique_ptr<EtcdBackend>> EtcdBackend::open(const Address& address,
       raw->parker().signal(raw->first_attempt_done_);
     });
   });
-  // The connection keeps the time, and knows what went wrong.
+  // The connection enforces the timeout and knows the cause; the grace only covers a stopped event
+  // loop.
   backend->parker().wait(backend->first_attempt_done_,
                          std::chrono::steady_clock::now() + timeout + grace);
   if (!backend->first_attempt_done_.is_signalled()) {
@@ -52,7 +54,7 @@ Result<std::unique_ptr<EtcdBackend>> EtcdBackend::open(const Address& address,
 EtcdBackend::~EtcdBackend() {
   do_now([this] { begin_shutdown(); });
   parker().wait(shutdown_done_, std::nullopt);
-  // What is on its way ends with the connection.
+  // Requests in flight end with the connection.
   do_now([this] {
     shutdown_timer_.cancel();
     connection_->stop();
@@ -82,7 +84,7 @@ void EtcdBackend::shut_down_if_idle() {
   }
 }
 
-// The connection.
+// Connection events.
 
 void EtcdBackend::connected() {
   rejection_.reset();
@@ -112,7 +114,7 @@ void EtcdBackend::rejected(const Error& why) {
   locks_.fail_waits(why);
 }
 
-// The seam.
+// Backend interface.
 
 Capabilities EtcdBackend::capabilities() const noexcept {
   return {Capability::fencing,   Capability::fifo,

@@ -22,11 +22,14 @@
 
 namespace tenure::backends::etcd {
 
-/// Locks in an etcd cluster, over one connection to one of its members, whatever the number of
-/// waits.
+/// Backend for etcd:// and etcds://: one connection to one member carries all requests, whatever
+/// the number of waits.
+///
+/// Thread safe, as Backend requires: calls are posted to the event loop, which owns everything
+/// below.
 class EtcdBackend final : public LoopBackend {
  public:
-  /// Returns when a member answers; else says why none did within `timeout`.
+  /// Connects. Returns when a member responds; otherwise the reason why none did within `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<EtcdBackend>> open(const Address& address,
                                                                  std::chrono::milliseconds timeout);
   explicit EtcdBackend(const Address& address);
@@ -54,13 +57,14 @@ class EtcdBackend final : public LoopBackend {
 
   const std::chrono::milliseconds shutdown_timeout_;
   Listener* listener_ = nullptr;
-  std::optional<Error> rejection_;  ///< Why nobody lets us in; none if that is not so.
-  Result<void> first_attempt_;      ///< What became of the first attempt to connect.
+  /// Error while the servers reject this client; empty otherwise.
+  std::optional<Error> rejection_;
+  Result<void> first_attempt_;  ///< Result of the first attempt to connect.
   sys::WaitSlot first_attempt_done_;
   sys::WaitSlot shutdown_done_;
   bool is_shutting_down_ = false;
 
-  // On its loop:
+  // Used on the event loop only:
   boost::asio::steady_timer shutdown_timer_;
   std::shared_ptr<Connection> connection_;
   TxnBatcher batcher_;

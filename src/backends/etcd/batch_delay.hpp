@@ -8,16 +8,19 @@
 
 namespace tenure::backends::etcd {
 
-/// Whether those who want to leave wait for others. Threads that were answered together mostly have
-/// the next thing to do within a moment of each other, and together they cost little more than one;
-/// whoever leaves first would have the others wait until he is back. They wait for at most a
-/// quarter of the time that the way takes. After a delay in which not all of them came, the next
-/// 1, 2, 4, ... 256 batches are sent without one.
+/// Adaptive batching delay (Nagle-style). Threads whose requests completed together usually send
+/// the next ones within a moment, and a batch costs little more than one request. After a batch of
+/// n requests completes, the next batch is delayed until n requests are queued, for at most a
+/// quarter of the round trip.
+///
+/// After a delay without success, the next 1, 2, 4, ... 256 batches are sent at once, so that a
+/// workload without batches pays almost nothing. Pure policy, not thread safe.
 class BatchDelay {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// So many were answered, after so long. `others`: want to leave already.
+  /// Records a completed batch of `parts` requests that took `took`. `others`: requests already
+  /// queued.
   void on_completed(std::size_t parts, std::size_t others, Clock::duration took,
                     Clock::time_point now) {
     is_armed_ = parts + others > 1 && skips_left_ == 0;
@@ -26,7 +29,7 @@ class BatchDelay {
     until_ = now + took / rtt_divisor;
   }
 
-  /// Until when those `present` wait for more. Nothing: they leave now.
+  /// Time until which `present` queued requests are delayed; empty: send now.
   [[nodiscard]] std::optional<Clock::time_point> delay_until(std::size_t present,
                                                              Clock::time_point now) {
     if (!is_armed_) {

@@ -13,25 +13,27 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// One that accepts and says nothing must not keep us from the others.
+/// A member that accepts connections but does not respond must not block the others.
 constexpr milliseconds handshake_timeout_max{1000};
-/// How often we look whether the member is still there: while an answer is due, and else.
+/// Interval of liveness checks: with pending calls, otherwise.
 constexpr milliseconds check_interval_pending{100};
 constexpr milliseconds check_interval_idle{500};
-/// The silence after which we ask whether anybody is there, while an answer is due.
+/// Silence after which the member is pinged while a call is pending.
 constexpr milliseconds ping_after_pending{300};
-/// With a lease that is short, both that and the wait for the pong are this part of it.
+/// Ping interval and pong timeout are at most TTL/6 for short leases, so that two renewals fit into
+/// the time until a failure is detected.
 constexpr int ttl_fraction = 6;
 constexpr milliseconds pong_min{200};
 constexpr milliseconds pong_max{500};
 
-/// A member that has forgotten us sooner will not remember us now.
+/// A member that invalidates a token sooner than this would invalidate the next one, too: use
+/// another member.
 constexpr milliseconds reauthenticate_after{1000};
 
-/// What it can do: comparisons of ranges, transactions inside transactions.
+/// First version with range comparisons and nested transactions.
 constexpr std::pair version_min{3, 4};
 
-/// 3 and 4 of "3.4.23"; zeros if it is none.
+/// Major and minor of a version such as "3.4.23"; zeros if the text is not a version.
 std::pair<int, int> version_from(std::string_view text) {
   std::pair<int, int> version{0, 0};
   const auto* const end = text.data() + text.size();
@@ -83,7 +85,7 @@ void Connection::stop() {
   }
 }
 
-// Who is there?
+// Handshake.
 
 void Connection::begin_handshake(const std::shared_ptr<grpc::Channel>& channel) {
   channel_ = channel;
@@ -143,7 +145,7 @@ void Connection::authenticate() {
 }
 
 void Connection::check_status() {
-  // A member that has lost its leader says so at once, instead of letting us wait.
+  // With `hasleader`, a member without a leader fails calls at once instead of delaying them.
   std::vector<grpc::MetadataField> lines{{.name = "hasleader", .value = "true"}};
   if (!address_.user.empty()) {
     lines.push_back({.name = "token", .value = token_});
@@ -163,7 +165,7 @@ void Connection::check_status() {
           code = Errc::unsupported;
           why = "it reports version \"" + answer.version() + "\"; etcd 3.4 or later is needed";
         } else if (self->cluster_ && *self->cluster_ != cluster) {
-          // Locks would be granted twice.
+          // Two clusters would both grant the same lock.
           code = Errc::invalid_argument;
           why = "it belongs to a different cluster than the previous member";
         } else if (answer.is_learner()) {
@@ -180,7 +182,7 @@ void Connection::check_status() {
       });
 }
 
-/// Shows whether it wants to know who we are, and whether a majority answers it.
+/// Reads a key: verifies the authentication and that a majority responds.
 void Connection::check_store() {
   pb::RangeRequest request;
   request.set_key(address_.root.empty() ? "tenure" : address_.root);
@@ -189,8 +191,7 @@ void Connection::check_store() {
       *channel_, "/etcdserverpb.KV/Range", request,
       [self = shared_from_this(), channel = channel_](const grpc::Status& status,
                                                       const pb::RangeResponse&) {
-        // Rights may be for some names only; whether they are enough is seen when a lock is asked
-        // for.
+        // Permissions may cover only some names; a missing one is reported when a lock needs it.
         const bool is_forbidden = status.code == grpc::StatusCode::permission_denied;
         if (self->is_current_success(channel, is_forbidden ? grpc::Status{} : status)) {
           self->complete_handshake();
@@ -208,7 +209,7 @@ void Connection::complete_handshake() {
   callbacks_.connected();
 }
 
-// Who is gone?
+// Failure detection.
 
 void Connection::recover(const Failure& failure) {
   if (!is_up_ || failure.recovery == Recovery::none) {
@@ -221,7 +222,7 @@ void Connection::recover(const Failure& failure) {
     disconnect(failure.error);
     return;
   }
-  // Streams keep what they have said at their beginning: all begin anew.
+  // Streams keep the token of their start, so all of them must be opened again.
   is_up_ = false;
   callbacks_.disconnected(failure.error);
   if (channel_ && !is_stopped_) {
@@ -260,7 +261,7 @@ void Connection::connect_failed(const Error& why) {
 grpc::Http2Connection::KeepAlive Connection::keep_alive() const {
   const auto ttl = callbacks_.shortest_ttl();
   if (connector_->has_single_endpoint() || (pending_calls_ == 0 && ttl == milliseconds::zero())) {
-    // Without another one to go to there is no hurry.
+    // With one member there is no alternative: no need to detect its failure early.
     return {};
   }
   const auto part = ttl == milliseconds::zero() ? pong_max : ttl / ttl_fraction;
@@ -279,7 +280,7 @@ void Connection::schedule_liveness_check() {
           return;
         }
         const auto now = grpc::Http2Connection::Clock::now();
-        // If it was us who slept, what the server said meanwhile is to be read first.
+        // If this process was suspended, buffered replies must be read before the member is judged.
         const bool is_late =
             now - std::exchange(self->last_liveness_check_, now) > 3 * pause + check_interval_idle;
         if (self->channel_ && !is_late) {

@@ -22,35 +22,40 @@
 
 namespace tenure::backends::etcd {
 
-/// The way to one member of the cluster that answers, whichever it is: any of them takes all
-/// requests, unless it has no leader. Finds out who we are to it and whether it will do, notices
-/// that it is gone, and goes to the next one. Knows nothing of locks. All on the loop's thread.
+/// Connection to one member of an etcd cluster. Any member serves all requests unless it has no
+/// leader, so one is enough.
+///
+/// A handshake authenticates, checks version and cluster id, and reads a key to verify that a
+/// majority responds. When the member fails, the connection moves to the next one. It knows nothing
+/// about locks.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Callbacks {
-    std::function<void()> connected;  ///< Calls may begin. What was under way before has ended.
-    std::function<void(const Error& why)> disconnected;  ///< No more, until up() again.
-    /// By a member that answers: to ask again would not help. It is tried again all the same.
+    std::function<void()> connected;  ///< Calls may begin; all earlier calls have ended.
+    std::function<void(const Error& why)> disconnected;  ///< No calls until `connected` runs again.
+    /// A responding member rejects this client, so a retry would not help; the connection retries
+    /// nevertheless.
     std::function<void(const Error& why)> rejected;
-    std::function<void()> idle;  ///< No question is without an answer.
-    /// Whether anything but calls depends on it, such as waits and leases, and the shortest of
-    /// those; 0: none.
+    std::function<void()> idle;  ///< Every call has its reply.
+    /// Shortest TTL of the leases that depend on this connection; 0: none.
     std::function<std::chrono::milliseconds()> shortest_ttl;
   };
   using FirstConnection = std::move_only_function<void(Result<void>)>;
 
   Connection(boost::asio::io_context& loop, Address address, Callbacks calls);
 
-  /// `first` is told once: when it is up for the first time, or why it is not, when all members
-  /// were tried in vain or `timeout` is over.
+  /// Connects. `first` is called once: with success after the first handshake, or with the last
+  /// error when every member failed or `timeout` has passed.
   void start(std::chrono::milliseconds timeout, FirstConnection first);
   void stop();
 
   [[nodiscard]] bool is_up() const { return is_up_ && !channel_->is_closed(); }
-  /// Of the member, for people. REQUIRES: it was up before.
+  /// Address of the member, for errors. REQUIRES: it was connected before.
   [[nodiscard]] const std::string& server() const { return server_; }
 
-  /// One question, one answer. REQUIRES: is_up().
+  /// Unary call. REQUIRES: is_up().
   template <class Response>
   void call(const std::string& path, const google::protobuf::MessageLite& request,
             typename grpc::UnaryClientCall<Response>::Done done) {
@@ -70,14 +75,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
           }
         });
   }
-  /// A stream. REQUIRES: is_up().
+  /// Opens a stream. REQUIRES: is_up().
   void begin(const std::string& path, const std::shared_ptr<grpc::ClientCall>& stream) {
     channel_->begin(path, stream);
   }
-  /// What a verdict wants: goes to the next member, or says anew who we are. Nothing on give_up.
+  /// Applies the recovery of a failure: moves to the next member, or authenticates again. No effect
+  /// for Recovery::none.
   void recover(const Failure& failure);
 
-  /// Questions so far.
+  /// Number of calls so far.
   [[nodiscard]] std::uint64_t calls_sent() const noexcept { return calls_sent_; }
 
  private:
@@ -85,11 +91,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void authenticate();
   void check_status();
   void check_store();
-  /// Tells whether the answer is one of the channel that is inspected, and good.
+  /// Returns whether the reply belongs to the current channel and is a success; disconnects on
+  /// failure.
   [[nodiscard]] bool is_current_success(const std::shared_ptr<grpc::Channel>& channel,
                                         const grpc::Status& status);
   void complete_handshake();
-  /// This member is no use, or gone.
+  /// Closes the connection to this member and connects to the next one.
   void disconnect(const Error& why);
   void connect_failed(const Error& why);
   void schedule_liveness_check();
@@ -98,17 +105,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Address address_;
   Callbacks callbacks_;
   std::shared_ptr<ChannelConnector> connector_;
-  std::shared_ptr<grpc::Channel> channel_;  ///< Null: none stands.
+  std::shared_ptr<grpc::Channel> channel_;  ///< Current channel; null: not connected.
   std::string server_;
-  std::string token_;  ///< What etcd calls us, if it asks for a password.
+  std::string token_;  ///< Authentication token of etcd; empty without a user.
   grpc::Http2Connection::Clock::time_point authenticated_at_{};
   bool is_up_ = false;
   bool is_stopped_ = false;
-  std::optional<std::uint64_t> cluster_;  ///< Which one it is.
+  std::optional<std::uint64_t> cluster_;  ///< Id of the cluster, from the first handshake.
   boost::asio::steady_timer handshake_timer_;
   boost::asio::steady_timer liveness_timer_;
   grpc::Http2Connection::Clock::time_point last_liveness_check_{};
-  std::size_t pending_calls_ = 0;  ///< Questions without an answer.
+  std::size_t pending_calls_ = 0;  ///< Calls without a reply.
   std::uint64_t calls_sent_ = 0;
 
   FirstConnection on_first_connection_;

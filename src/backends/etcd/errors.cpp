@@ -10,13 +10,13 @@ namespace tenure::backends::etcd {
 namespace {
 
 struct Rule {
-  std::string_view pattern;  ///< Of etcd's words.
+  std::string_view pattern;  ///< Substring of etcd's error message.
   Recovery recovery;
   Errc code;
   std::string_view hint;
 };
 
-// One status of gRPC covers what wants different steps, so the words decide.
+// One gRPC status covers errors that need different recoveries, so the message decides.
 constexpr std::array rules{
     Rule{"invalid auth token", Recovery::reauthenticate, Errc::permission_denied, ""},
     Rule{"revision of auth store is old", Recovery::reauthenticate, Errc::permission_denied, ""},
@@ -57,7 +57,7 @@ Failure classify(const grpc::Status& status, const std::string& server) {
     return failure_of(*one, status.message, server);
   }
   auto error = error_from(status, server);
-  // What it cannot read it has not done.
+  // `internal` means that etcd could not decode the request, so it was not executed.
   const bool is_transient = error == Errc::unavailable && status.code != grpc::StatusCode::internal;
   return {.recovery = is_transient ? Recovery::other_member : Recovery::none,
           .error = std::move(error)};

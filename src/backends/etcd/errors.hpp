@@ -9,28 +9,30 @@
 
 namespace tenure::backends::etcd {
 
-/// What to do after a call that did not end well.
+/// Recovery from a failed call.
 enum class Recovery : std::uint8_t {
-  other_member,    ///< This member cannot, at the moment: ask another one, or this one later.
-  reauthenticate,  ///< It does not know any more who we are: say so, and ask again.
-  none,            ///< The answer would be the same: tell whoever asked. Nothing was changed.
+  other_member,    ///< The member cannot serve the request now: use another one, or retry later.
+  reauthenticate,  ///< The token is invalid: authenticate again, then retry.
+  none,            ///< A retry would fail, too: report the error. Nothing was changed.
 };
 
+/// Error of a call and the recovery from it.
 struct Failure {
   Recovery recovery = Recovery::other_member;
   Error error{};
 };
 
-/// `server` is its address.
+/// Classifies a failed call to the member at address `server`.
 [[nodiscard]] Failure classify(const grpc::Status& status, const std::string& server);
 
-/// The same for a stream, which never ends of its own accord: it begins anew, here or elsewhere.
+/// Classifies the end of a stream. etcd never ends a stream on its own, so it is opened again, here
+/// or elsewhere.
 [[nodiscard]] Failure classify_stream(const grpc::Status& status, const std::string& server);
 
-/// The same for words of etcd's without a status, as a watch has them.
+/// Classifies an error text without a status, as in a cancelled watch.
 [[nodiscard]] Failure classify(const std::string& words, const std::string& server);
 
-/// An answer that cannot be etcd's. Nobody knows what became of the request.
+/// Error of a reply that etcd cannot have sent. The outcome of the request is unknown.
 [[nodiscard]] Error malformed_reply(const std::string& server);
 
 }  // namespace tenure::backends::etcd

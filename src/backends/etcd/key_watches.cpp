@@ -7,13 +7,13 @@
 namespace tenure::backends::etcd {
 namespace {
 
-/// So many watches of keys that are gone are left to etcd, which has no work with them: to cancel
-/// one is a request, and so is to begin the stream anew, which ends all of them.
+/// Number of watches of deleted keys that stay registered: they cost etcd nothing, while each
+/// cancellation is a request. Beyond it the stream is opened again, which drops all of them.
 constexpr std::size_t spent_max = 64;
 
 }  // namespace
 
-/// The stream on one connection.
+/// Watch stream of one connection.
 class KeyWatches::Stream final : public grpc::ClientCall {
  public:
   explicit Stream(std::weak_ptr<KeyWatches*> owner) : owner_(std::move(owner)) {}
@@ -43,7 +43,7 @@ class KeyWatches::Stream final : public grpc::ClientCall {
 KeyWatches::Id KeyWatches::add(Target target, Callback callback) {
   const auto id = ++last_;
   watches_.emplace(id, Watch{.target = std::move(target), .callback = std::move(callback)});
-  // Not where it would make more of others again than it saves.
+  // Restart only if it drops at least as many watches as it recreates.
   if (spent_ >= std::max(spent_max, watches_.size())) {
     restart();
   } else if (connection_->is_up()) {
@@ -57,7 +57,7 @@ void KeyWatches::remove(Id id) {
   if (it == watches_.end()) {
     return;
   }
-  // One that is not created yet is cancelled when it is.
+  // A watch that is not created yet is cancelled in created().
   if (it->second.is_spent) {
     by_watch_id_.erase(it->second.watch_id);
     ++spent_;
@@ -112,7 +112,7 @@ void KeyWatches::create(Id id) {
     connection_->begin("/etcdserverpb.Watch/Watch", stream_);
   }
   if (!stream_) {
-    return;  // It could not even begin.
+    return;  // The stream failed at once.
   }
   const auto& target = watches_.at(id).target;
   pb::WatchRequest request;
@@ -142,7 +142,7 @@ void KeyWatches::received(const pb::WatchResponse& response) {
   }
   const auto it = by_watch_id_.find(response.watch_id());
   if (it == by_watch_id_.end()) {
-    return;  // Of one that was cancelled meanwhile.
+    return;  // The watch was cancelled before.
   }
   response.canceled() ? canceled(it->second, response) : handle_events(it->second, response);
 }
@@ -180,7 +180,7 @@ void KeyWatches::check_missed_changes(Id id) {
   pb::RangeRequest request;
   request.set_key(watch.target.key);
   request.set_keys_only(true);
-  // This member has said that it knows more than we did.
+  // This member has just reported a newer revision, so its local state is new enough.
   request.set_serializable(true);
   connection_->call<pb::RangeResponse>(
       "/etcdserverpb.KV/Range", request,
@@ -191,7 +191,7 @@ void KeyWatches::check_missed_changes(Id id) {
         const bool is_there = self && (*self)->stream_ == stream && it != (*self)->watches_.end() &&
                               it->second.watch_id == watch_id;
         if (!is_there) {
-          return;  // Over, or it began again on another connection.
+          return;  // The watch ended or moved to another connection.
         }
         if (status.ok()) {
           (*self)->missed_changes_checked(id, response);
@@ -221,7 +221,7 @@ void KeyWatches::canceled(Id id, const pb::WatchResponse& response) {
                      : std::optional(classify(response.cancel_reason(), connection_->server())));
 }
 
-/// `why`: nothing, if etcd only knows no more.
+/// `why`: empty if etcd compacted the revisions.
 void KeyWatches::end(Id id, const std::optional<Failure>& why) {
   const auto it = watches_.find(id);
   auto callback = std::move(it->second.callback);
@@ -241,7 +241,7 @@ void KeyWatches::handle_events(Id id, const pb::WatchResponse& response) {
   for (const auto& event : response.events()) {
     const auto it = watches_.find(id);
     if (it == watches_.end()) {
-      return;  // Whoever was told of one had enough.
+      return;  // The callback removed the watch.
     }
     const auto revision = event.kv().mod_revision();
     if (revision >= it->second.target.from) {
@@ -250,13 +250,13 @@ void KeyWatches::handle_events(Id id, const pb::WatchResponse& response) {
   }
 }
 
-/// Of something up to this revision.
+/// Reports a change up to this revision.
 void KeyWatches::notify(Id id, Change change, std::int64_t revision) {
   auto& watch = watches_.at(id);
   watch.target.from = std::max(watch.target.from, revision + 1);
   watch.is_spent = change == Change::deleted && watch.target.end.empty() && watch.watch_id >= 0;
   ++notifications_;
-  // It may remove itself, and is not to be gone meanwhile.
+  // The callback may remove its own watch, so it must not be destroyed while it runs.
   auto callback = std::move(watch.callback);
   callback(change);
   if (const auto still = watches_.find(id); still != watches_.end()) {

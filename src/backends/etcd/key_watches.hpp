@@ -18,29 +18,32 @@
 
 namespace tenure::backends::etcd {
 
-/// Tells what becomes of keys, all over one stream, without a gap, and goes on on the next
-/// connection. All on the loop's thread.
+/// Watches of single keys and prefixes, multiplexed over one stream; they continue on the next
+/// connection without a gap.
 ///
-/// It does not ask for the past: etcd brings watches that begin there up to date only every 100 ms,
-/// and until then they hear of nothing. A watch begins now, etcd says since which revision, and if
-/// that is not the next one, the key itself is looked at for what happened in between.
+/// A watch never starts in the past: etcd synchronises such watches only every 100 ms and delivers
+/// nothing until then. A watch starts at the current revision instead. If that is later than
+/// requested, one read of the key detects the changes in between.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class KeyWatches {
  public:
-  using Id = std::uint64_t;  ///< 0: none.
+  using Id = std::uint64_t;  ///< Id of a watch; 0: none.
 
   enum class Events : std::uint8_t { deletes, changes };
   enum class Change : std::uint8_t {
     deleted,
-    changed,  ///< Of several keys: perhaps.
-    unknown,  ///< Nobody knows what happened since: look. It has ended.
+    changed,  ///< Created or modified; for a prefix, possibly.
+    /// Changes may have been missed, so the caller must read the key. The watch has ended.
+    unknown,
   };
-  /// An error is the last call.
+  /// Change callback; an error is its last call.
   using Callback = std::move_only_function<void(const Result<Change>&)>;
 
   struct Target {
     std::string key{};
-    std::string end{};      ///< Empty: this key alone; else all up to this one.
-    std::int64_t from = 0;  ///< The first revision to tell.
+    std::string end{};      ///< End of the range; empty: a single key.
+    std::int64_t from = 0;  ///< First revision to report.
     Events events = Events::deletes;
   };
 
@@ -51,16 +54,16 @@ class KeyWatches {
   ~KeyWatches() = default;
 
   [[nodiscard]] Id add(Target target, Callback callback);
-  /// It is told nothing any more. 0 is none.
+  /// Cancels a watch; no callback runs afterwards. 0 has no effect.
   void remove(Id id);
-  /// The revision up to which it was told; 0 if it is over.
+  /// Revision up to which changes were reported; 0 if the watch has ended.
   [[nodiscard]] std::int64_t delivered_revision(Id id) const;
   void clear();
 
   void connected();
   void disconnected();
 
-  /// How often somebody was told something.
+  /// Number of notifications so far.
   [[nodiscard]] std::uint64_t notifications() const noexcept { return notifications_; }
 
  private:
@@ -68,8 +71,9 @@ class KeyWatches {
   struct Watch {
     Target target{};
     Callback callback{};
-    std::int64_t watch_id = -1;  ///< What etcd calls it, when it has said so.
-    bool is_spent = false;  ///< The key is gone: if keys are unique, it will not be heard again.
+    std::int64_t watch_id = -1;  ///< Watch id at etcd; -1 until the server has created it.
+    /// The key was deleted. Keys are unique, so no further event can follow.
+    bool is_spent = false;
   };
 
   void create(Id id);
@@ -77,7 +81,7 @@ class KeyWatches {
   void created(const pb::WatchResponse& response);
   void canceled(Id id, const pb::WatchResponse& response);
   void handle_events(Id id, const pb::WatchResponse& response);
-  /// What happened before it began.
+  /// Reads the key for changes before the watch was created.
   void check_missed_changes(Id id);
   void missed_changes_checked(Id id, const pb::RangeResponse& response);
   void notify(Id id, Change change, std::int64_t revision);
@@ -87,13 +91,13 @@ class KeyWatches {
   void restart();
 
   std::shared_ptr<Connection> connection_;
-  std::shared_ptr<KeyWatches*> self_;  ///< For streams that may outlive us.
+  std::shared_ptr<KeyWatches*> self_;  ///< Handle for streams that may outlive this object.
   std::shared_ptr<Stream> stream_;
   Id last_ = 0;
   absl::btree_map<Id, Watch> watches_;
-  std::deque<Id> requested_;  ///< For, and not created yet, in their order.
+  std::deque<Id> requested_;  ///< Watches requested and not yet created, in request order.
   absl::flat_hash_map<std::int64_t, Id> by_watch_id_;
-  std::size_t spent_ = 0;  ///< At etcd, of no use, and not cancelled.
+  std::size_t spent_ = 0;  ///< Spent watches that are still registered at etcd.
   std::uint64_t notifications_ = 0;
 };
 

@@ -18,7 +18,7 @@ std::string hex(std::uint64_t number) {
   return {digits, end};
 }
 
-/// The text up to the end of a line, which is cut off.
+/// Removes and returns the first line.
 std::string_view take_line(std::string_view& text) {
   const auto line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -95,7 +95,7 @@ Record record_from(std::string_view text) {
   text.remove_prefix(mark.size());
   const auto claim = claim_from(take_line(text));
   if (!claim) {
-    // Of a later version of ours: nobody can be beside it as long as we do not know what it is.
+    // A record of a later version: treat it as exclusive, which is always safe.
     return {};
   }
   const auto owner = take_line(text);

@@ -10,30 +10,30 @@
 
 #include "backends/backend.hpp"
 
-/// What locks look like in etcd: the lock `name` is the keys `root name /…`, one for each that
-/// holds or waits, each under the lease of its owner. Who was created first comes first. `etcdctl
-/// lock` and the Go client's mutex do the same, with an empty value. Format:
+/// Key layout of locks in etcd. The lock `name` is the set of keys `root name /…`, one for each
+/// holder or waiter, attached to the lease of its owner and ordered by create revision. `etcdctl
+/// lock` and the Go client's mutex use the same layout with an empty value. Format:
 /// docs/reference/etcd_keys.md.
 namespace tenure::backends::etcd {
 
-/// etcd's numbers are signed, and 0 is none.
+/// Lease id for etcd: positive, because etcd's ids are signed and 0 means none.
 [[nodiscard]] std::int64_t number_of(LeaseId lease);
 
-/// Under which all keys of a lock are; ends with '/'.
+/// Prefix of all keys of a lock; ends with '/'.
 [[nodiscard]] std::string folder_of(std::string_view root, std::string_view name);
-/// The first key behind them.
+/// First key after those with this prefix (range end).
 [[nodiscard]] std::string end_of(std::string folder);
-/// Of one acquisition. Begins as etcdctl's would, with the lease; but two acquisitions of one lease
-/// are two.
+/// Key of one acquisition. It begins with the lease id, like etcdctl's key, followed by the request
+/// id, because one lease may acquire twice.
 [[nodiscard]] std::string key_of(const std::string& folder, LeaseId lease, RequestId request);
-/// Is it somebody's place in the queue of this lock? `a/b/1` is one of the lock `a/b`, and not of
-/// `a`, though it lies in its folder.
+/// Whether the key is a queue entry of this lock. `a/b/1` belongs to the lock `a/b` and not to `a`,
+/// although it has the prefix `a/`.
 [[nodiscard]] bool is_queue_key(std::string_view folder, std::string_view key);
 
-/// What somebody asks of a lock.
+/// Mode or permits of a queue entry.
 using Claim = std::variant<LockMode, Permits>;
 
-/// What the value of a key says. Of other programs' keys: exclusive, and nothing else.
+/// Decoded value of a key. A key of another program counts as exclusive.
 struct Record {
   Claim claim = LockMode::exclusive;
   std::string owner{};

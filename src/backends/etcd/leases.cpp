@@ -21,7 +21,7 @@ Error ended() {
 
 }  // namespace
 
-/// The keep-alives of one connection.
+/// Keep-alive stream of one connection.
 class Leases::Stream final : public grpc::ClientCall {
  public:
   explicit Stream(std::weak_ptr<Leases*> owner) : owner_(std::move(owner)) {}
@@ -108,7 +108,7 @@ void Leases::grant_done(LeaseId id, const grpc::Status& status, std::int64_t sec
         id, is_enough ? Result<void>() : std::unexpected(malformed_reply(connection_->server())));
     return;
   }
-  // Nobody else draws the same number: it was us, and the answer was lost.
+  // Lease ids are random, so an existing lease is ours: the reply to an earlier grant was lost.
   constexpr std::string_view exists = "lease already exists";
   if (lease.is_retry && status.message.find(exists) != std::string::npos) {
     complete_grant(id, {});
@@ -247,7 +247,7 @@ void Leases::revoke(LeaseId id, Backend::Done<void> done) {
     enqueue_revoke(id, std::move(done));
     return;
   }
-  // The grant is on its way, and must not come after its end.
+  // The grant is in flight and must not arrive after the revocation.
   it->second.waiting.push_back(
       [this, id, done = std::move(done)](const Result<void>& granted) mutable {
         if (!granted) {
@@ -290,7 +290,7 @@ void Leases::revoke_done(LeaseId id, const grpc::Status& status) {
   }
   auto done = std::move(it->second.done);
   revokes_.erase(it);
-  // One that is not there has ended, which is what was wanted.
+  // A missing lease has ended, which is the desired state.
   const bool is_over = status.ok() || failure.error == Errc::lease_lost;
   done(is_over ? Result<void>() : std::unexpected(failure.error));
 }

@@ -19,36 +19,38 @@
 
 namespace tenure::backends::etcd {
 
-/// Our leases at etcd: granting them, keeping them alive over one stream, ending them. etcd counts
-/// whole seconds and nothing below about two, so a lease lasts there at least as long as here. All
-/// on the loop's thread.
+/// Leases of this client at etcd: grants, keep-alives over one stream, revocations. etcd counts
+/// whole seconds with a minimum of about two, so a lease lives at etcd at least as long as here.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class Leases {
  public:
-  /// Grants and ends on their way. etcd turns everybody away when it has too much to do.
+  /// Maximum grants and revocations in flight: an overloaded etcd rejects all requests.
   static constexpr std::size_t requests_max = 64;
 
   using OnGranted = std::move_only_function<void(const Result<void>&)>;
 
-  /// `lost`: etcd says that it is not there any more. Not for one that was revoked or refused.
+  /// `lost` is called when etcd reports that a lease is gone, except for leases that were revoked
+  /// or refused.
   Leases(std::shared_ptr<Connection> connection, std::function<void(LeaseId)> lost);
   Leases(const Leases&) = delete;
   Leases& operator=(const Leases&) = delete;
   ~Leases() = default;
 
   void grant(LeaseId id, std::chrono::milliseconds ttl, Backend::Done<void> done);
-  /// Told when it is granted, perhaps at once, or why it is not.
+  /// Calls `on_granted` when the lease is granted, possibly at once, or with the reason why not.
   void when_granted(LeaseId id, OnGranted on_granted);
   void renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done);
-  /// Is it still there? If not, `lost` is told.
+  /// Verifies that the lease is alive; calls `lost` if not.
   void check(LeaseId id);
   void revoke(LeaseId id, Backend::Done<void> done);
-  /// It is not there any more.
+  /// Forgets a lease that has ended.
   void forget(LeaseId id);
 
-  /// Granted or asked for, and not over.
+  /// Whether the lease is granted or requested, and has not ended.
   [[nodiscard]] bool has(LeaseId id) const { return leases_.contains(id); }
   [[nodiscard]] std::vector<LeaseId> all() const;
-  /// Of those, or of one that is gone; 0: there are none.
+  /// Shortest TTL of the live leases; 0: there are none.
   [[nodiscard]] std::chrono::milliseconds shortest_ttl() const {
     return leases_.empty() ? std::chrono::milliseconds::zero() : shortest_ttl_;
   }
@@ -56,18 +58,18 @@ class Leases {
 
   void connected();
   void disconnected();
-  /// What is not answered fails.
+  /// Fails all pending requests.
   void fail_all(const Error& why);
 
  private:
   class Stream;
   struct Lease {
     std::chrono::milliseconds ttl{};
-    Backend::Done<void> done{};        ///< Until it is granted.
-    std::vector<OnGranted> waiting{};  ///< For that.
+    Backend::Done<void> done{};        ///< Callback of the grant; null afterwards.
+    std::vector<OnGranted> waiting{};  ///< Callbacks of when_granted() until the grant.
     bool is_granted = false;
-    bool is_asked = false;  ///< For, on this connection.
-    bool is_retry = false;  ///< Asked for on an earlier one.
+    bool is_asked = false;  ///< Grant requested on this connection.
+    bool is_retry = false;  ///< Grant requested on an earlier connection; its outcome is unknown.
   };
   struct Revoke {
     Backend::Done<void> done{};
@@ -87,7 +89,7 @@ class Leases {
     std::size_t index = 0;
   };
 
-  /// Its grant or its end is to be asked for, when it is its turn.
+  /// Queues the grant or revocation of a lease.
   void enqueue_request(LeaseId id);
   void send_next();
   void request_done();
@@ -102,7 +104,7 @@ class Leases {
   void enqueue_revoke(LeaseId id, Backend::Done<void> done);
 
   std::shared_ptr<Connection> connection_;
-  std::shared_ptr<Leases*> self_;  ///< For what may be answered after our end.
+  std::shared_ptr<Leases*> self_;  ///< Handle for callbacks that may outlive this object.
   std::function<void(LeaseId)> on_lost_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   std::chrono::milliseconds shortest_ttl_{};
@@ -112,9 +114,10 @@ class Leases {
     LeaseId id{};
     std::deque<RenewalItem> items{};
   };
-  absl::flat_hash_map<std::int64_t, Awaiting> awaiting_reply_;  ///< Renewals without an answer.
-  std::deque<LeaseId> requests_;  ///< Whose grant or end is to be asked for.
-  std::size_t in_flight_ = 0;     ///< Those without an answer.
+  /// Keep-alives without a reply, by etcd lease id.
+  absl::flat_hash_map<std::int64_t, Awaiting> awaiting_reply_;
+  std::deque<LeaseId> requests_;  ///< Leases whose grant or revocation waits for a free slot.
+  std::size_t in_flight_ = 0;     ///< Grants and revocations without a reply.
 };
 
 }  // namespace tenure::backends::etcd

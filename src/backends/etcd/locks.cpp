@@ -8,13 +8,14 @@
 namespace tenure::backends::etcd {
 namespace {
 
-/// Of one that does not wait: so often others may come and go between a look and the attempt.
+/// Attempts of a request that does not wait, if other clients come and go between list and
+/// creation.
 constexpr std::uint32_t attempts_max = 16;
-/// By how much more is asked for when a list was too short.
+/// Factor by which the limit grows when a list was too short.
 constexpr std::int64_t list_growth = 8;
 constexpr std::int64_t holders_max = 1000;
 
-/// Ranges and other modes are not promised, so nobody asks for them.
+/// The backend lacks the capabilities `ranges` and `modes`, so other claims do not occur.
 Claim claim_of(const Item& item) {
   if (const auto* permits = std::get_if<Permits>(&item.claim)) {
     return *permits;
@@ -41,7 +42,7 @@ Locks::Entry* Locks::find(const RequestKey& id) {
   return it == entries_.end() ? nullptr : &it->second;
 }
 
-// Asking.
+// Acquire.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   const RequestKey id{.lease = request.lease, .request = request.request};
@@ -126,8 +127,8 @@ void Locks::submit(const RequestKey& id) {
   const auto value = value_of(*entry.request.spec, entry.claim);
   TxnPart part{.folder = entry.queue_key.folder, .creates_key = true, .after_removals = true};
   if (entry.request.queue == Queue::wait) {
-    // With one of ours in front there is no need to know who else is; readers behind one who reads
-    // look together.
+    // An own predecessor makes the list unnecessary. Readers behind a granted reader share one
+    // list.
     auto list_options = entry.list_options;
     const auto folder = folders_.find(entry.queue_key.folder);
     const bool is_read =
@@ -146,7 +147,7 @@ void Locks::submit(const RequestKey& id) {
 void Locks::enqueue_done(const RequestKey& id, const Outcome& answer) {
   auto* const entry = find(id);
   if (entry == nullptr) {
-    return;  // Its lease has ended, and its key with it.
+    return;  // The lease has ended, and etcd has deleted the key.
   }
   if (!answer) {
     fail_entry(id, answer.error());
@@ -156,7 +157,7 @@ void Locks::enqueue_done(const RequestKey& id, const Outcome& answer) {
   entry->may_be_recreated = answer->is_retry;
   const auto& txn = answer->responses[0]->txn();
   if (!txn.succeeded()) {
-    // It was there: the answer to an earlier question was lost.
+    // The key exists: an earlier attempt succeeded and its reply was lost.
     const auto& found = txn.responses(0).range();
     entry->position = 1;
     if (found.kvs_size() > 0) {
@@ -185,7 +186,8 @@ void Locks::enqueue_done(const RequestKey& id, const Outcome& answer) {
   }
 }
 
-/// Somebody of ours who is in the way for sure, or whom he waits for.
+/// Conflicting predecessor of this client, or the key that a non-conflicting own predecessor waits
+/// for.
 std::optional<WaitFor> Locks::own_predecessor(const Entry& entry) const {
   const auto it = folders_.find(entry.queue_key.folder);
   if (it == folders_.end() || std::holds_alternative<Permits>(entry.claim)) {
@@ -205,7 +207,8 @@ std::optional<WaitFor> Locks::own_predecessor(const Entry& entry) const {
   if (!is_shared(entry.claim) || !is_shared(other.claim)) {
     return WaitFor{.key = other.queue_key.key, .wakes_on_change = is_shared(entry.claim)};
   }
-  // One who looks does so because that one has moved: nobody will be told of it again.
+  // A waiter that lists the queue does so because its target changed; that change is not reported
+  // again.
   return other.stage == Stage::waiting && !other.waits_for.empty() && !other.is_listing
              ? std::optional(WaitFor{.key = other.waits_for, .wakes_on_change = true})
              : std::nullopt;
@@ -236,7 +239,7 @@ void Locks::try_done(const RequestKey& id, const Outcome& answer) {
     return;
   }
   if (const auto& found = txn.responses(0).range(); found.kvs_size() > 0) {
-    // It was there: likewise.
+    // The key exists: an earlier attempt succeeded and its reply was lost.
     revision_known(id, found.kvs(0).create_revision());
     refresh(id);
     return;
@@ -262,13 +265,13 @@ void Locks::try_done(const RequestKey& id, const Outcome& answer) {
   submit(id);
 }
 
-// Waiting.
+// Wait.
 
-// By what one member knows: who was before us never comes back, so an old list only makes us wait
-// for somebody who has gone, and then we look again. Our own key may have been removed since, as it
-// may just after the answer; the watch of it tells. What all agree on would have to wait for the
-// write that is on its way, mostly that of the holder before, who queues again.
-void Locks::refresh(const RequestKey& id, std::int64_t told) {
+// A serializable read from one member is enough: predecessors never come back, so a stale list only
+// makes the entry wait for a key that is gone, followed by another list. If our own key was
+// deleted, its watch reports that. A linearizable read would wait for the write in flight, usually
+// that of the previous holder, which queues again.
+void Locks::refresh(const RequestKey& id, std::int64_t notified_revision) {
   auto& entry = entries_.at(id);
   if (std::exchange(entry.is_listing, true)) {
     entry.needs_relist = true;
@@ -278,8 +281,8 @@ void Locks::refresh(const RequestKey& id, std::int64_t told) {
   TxnPart part;
   part.operations.push_back(
       list(entry.queue_key.folder, entry.queue_key.revision, entry.list_options));
-  part.operations.front().mutable_range()->set_serializable(told > 0);
-  part.on_reply = [this, id, told](const Outcome& answer) {
+  part.operations.front().mutable_range()->set_serializable(notified_revision > 0);
+  part.on_reply = [this, id, notified_revision](const Outcome& answer) {
     auto* const looking = find(id);
     if (looking == nullptr || looking->stage == Stage::leaving) {
       return;
@@ -289,8 +292,8 @@ void Locks::refresh(const RequestKey& id, std::int64_t told) {
       leave(id, answer.error());
       return;
     }
-    if (answer->revision < told) {
-      refresh(id);  // Another member answered, which is behind.
+    if (answer->revision < notified_revision) {
+      refresh(id);  // A member that lags behind served the read.
       return;
     }
     listed(id, answer->responses[0]->range(), answer->revision);
@@ -301,7 +304,7 @@ void Locks::refresh(const RequestKey& id, std::int64_t told) {
 void Locks::listed(const RequestKey& id, const pb::RangeResponse& list, std::int64_t revision) {
   auto& entry = entries_.at(id);
   const auto& keys = list.kvs();
-  // Of a lock below this one, made in the same transaction.
+  // Skip entries of a lock below this one that the same transaction created.
   int own = 0;
   while (own < keys.size() && !is_queue_key(entry.queue_key.folder, keys[own].key())) {
     ++own;
@@ -337,7 +340,8 @@ void Locks::apply_admission(const RequestKey& id, const Admission& admission, bo
     leave(id, {.code = Errc::invalid_argument,
                .detail = '"' + entry.request.spec->items.front().name + "\": " + misused->why});
   } else if (const auto ours = own_predecessor(entry)) {
-    // The list was too short. Of many who came at once each would ask for a longer one.
+    // The list was too short. Waiting for an own predecessor avoids that many waiters each request
+    // a longer list.
     wait_for(id, *ours);
   } else {
     entry.list_options.limit *= list_growth;
@@ -348,7 +352,7 @@ void Locks::apply_admission(const RequestKey& id, const Admission& admission, bo
 void Locks::grant(const RequestKey& id, bool has_successors) {
   auto& entry = entries_.at(id);
   if (entry.done == nullptr) {
-    leave(id, {.code = Errc::cancelled});  // Told so already.
+    leave(id, {.code = Errc::cancelled});  // The callback has been called already.
     return;
   }
   const bool has_waited = entry.stage == Stage::waiting;
@@ -361,7 +365,8 @@ void Locks::grant(const RequestKey& id, bool has_successors) {
   }
   const bool is_permits = std::holds_alternative<Permits>(entry.claim);
   if (is_permits && has_waited && has_successors) {
-    // Who is behind us waits for us to leave or to be let in, and only etcd can tell him.
+    // The successor waits for this entry to leave or to be granted. Rewriting the value notifies
+    // watchers in other processes.
     TxnPart part;
     part.operations.push_back(
         update_value(entry.queue_key, value_of(*entry.request.spec, entry.claim)));
@@ -376,7 +381,7 @@ void Locks::grant(const RequestKey& id, bool has_successors) {
                    .queue_position = has_waited ? std::max<std::size_t>(1, entry.position) : 0});
 }
 
-// Others.
+// Other operations.
 
 void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
   const RequestKey id{.lease = request.lease, .request = request.acquired};

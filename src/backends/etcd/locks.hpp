@@ -23,13 +23,16 @@
 
 namespace tenure::backends::etcd {
 
-/// Our places in the queues of locks: each is a key. Who has to wait watches the one before him and
-/// nobody else, so that one who leaves wakes one; if that one is ours, he is not even watched: what
-/// removes his key says in the same transaction who is next.
+/// Queue entries of this client: waits and holds. Each is one key.
 ///
-/// Who came before never comes back, and who comes later has a larger revision: so it is always
-/// right to wait for one of those before, and to look for the others when he is gone. All on the
-/// loop's thread.
+/// A waiter watches only its predecessor, so a release wakes one waiter (no herd). If the
+/// predecessor belongs to this client, no watch is needed: the transaction that deletes its key
+/// also lists the queue for the next waiter.
+///
+/// A predecessor never comes back and newer entries have larger revisions. It is therefore always
+/// correct to wait for any conflicting predecessor and to list the queue again when it is gone.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class Locks {
  public:
   struct Dependencies {
@@ -53,62 +56,62 @@ class Locks {
   void holders(std::string_view name, Backend::Done<std::vector<Holder>> done);
   void revoke(LeaseId lease, Backend::Done<void> done);
 
-  /// etcd says that it has ended.
+  /// Handles a lease that etcd reports as ended.
   void lease_lost(LeaseId lease);
-  /// Nobody waits any more; what is in the store is removed when that is possible.
+  /// Fails all waits; their keys are deleted when the servers accept requests again.
   void fail_waits(const Error& why);
-  /// Ends all waits and all leases, as far as etcd can be told.
+  /// Fails all waits and revokes all leases, as far as etcd is reachable.
   void shut_down();
 
  private:
   enum class Stage : std::uint8_t {
-    starting,   ///< Its lease is not granted yet.
-    enqueuing,  ///< Its key is on its way.
+    starting,   ///< The lease is not granted yet.
+    enqueuing,  ///< The creation of the key is in flight.
     waiting,
     held,
-    leaving,  ///< The end of its key is on its way.
+    leaving,  ///< The deletion of the key is in flight.
   };
   struct Entry {
     AcquireRequest request{};
-    Backend::Done<Granted> done{};  ///< Null: told.
+    Backend::Done<Granted> done{};  ///< Callback of the acquire; null once it was called.
     Claim claim = LockMode::exclusive;
     QueueKey queue_key{};
     ListOptions list_options{};
     Stage stage = Stage::starting;
     bool is_cancelled = false;
     bool may_be_recreated =
-        false;                   ///< A copy of its question is out, which would make the key again.
-    std::uint32_t attempts = 0;  ///< Of one that does not wait.
-    std::int64_t listed_revision = 0;  ///< Revision of the last list.
-    std::size_t position = 0;          ///< On entry.
-    std::string waits_for{};           ///< Key, or folder, that it waits for.
+        false;  ///< A duplicate of the creation may still arrive and create the key again.
+    std::uint32_t attempts = 0;        ///< Attempts of a request that does not wait.
+    std::int64_t listed_revision = 0;  ///< Revision of the latest list of the queue.
+    std::size_t position = 0;          ///< Position on entry to the queue.
+    std::string waits_for{};           ///< Key or folder that the entry waits for.
     KeyWatches::Id own_watch = 0;
     bool is_listing = false;
-    bool needs_relist = false;  ///< Something happened since it began to look.
+    bool needs_relist = false;  ///< The queue changed while the list was in flight.
     std::uint32_t count = 1;
     std::vector<RequestKey> reentries{};
   };
-  /// A key that some of ours wait for, or a folder.
+  /// Key or folder that entries of this client wait for.
   struct Target {
-    KeyWatches::Id watch = 0;  ///< 0: it is ours.
+    KeyWatches::Id watch = 0;  ///< Watch of the target; 0 if it is a key of this client.
     KeyWatches::Events events = KeyWatches::Events::deletes;
-    std::int64_t notified_revision = 0;  ///< Revision of the last that was told.
+    std::int64_t notified_revision = 0;  ///< Revision of the latest reported change.
     std::vector<RequestKey> waiting{};
   };
-  /// What we know of a lock, while we have places there.
+  /// State of a lock while this client has entries in its queue.
   struct Folder {
     absl::btree_map<std::int64_t, RequestKey>
-        entries{};  ///< Whose revision is known, in their order.
-    /// One of ours read there, so until this revision there is no writer, nor will be.
+        entries{};  ///< Entries of known revision, in queue order.
+    /// Up to this revision there is no writer, because a reader of this client was granted there.
     std::int64_t no_writer_until = 0;
-    /// Readers that do not know yet whether one is before them. They look together, and those who
-    /// come meanwhile look next.
+    /// Readers whose predecessors are unknown. They share one list; readers that arrive during it
+    /// share the next one.
     std::vector<RequestKey> readers{};
     bool is_listing = false;
   };
   using Outcome = Result<TxnPart::Reply>;
 
-  // locks.cpp: from the question to the grant
+  // locks.cpp: from the request to the grant.
   [[nodiscard]] Entry* find(const RequestKey& id);
   [[nodiscard]] bool reenter(const AcquireRequest& request, const std::string& folder,
                              const Claim& claim, Backend::Done<Granted>& done);
@@ -118,18 +121,18 @@ class Locks {
   [[nodiscard]] std::optional<WaitFor> own_predecessor(const Entry& entry) const;
   void revision_known(const RequestKey& id, std::int64_t revision);
   void try_done(const RequestKey& id, const Outcome& answer);
-  /// `told`: by this member, of something at this revision; so what it knows itself is new enough.
-  /// 0: what all agree on.
-  void refresh(const RequestKey& id, std::int64_t told = 0);
+  /// Lists the queue for an entry. `notified_revision`: revision that this member has reported, so
+  /// its local state is new enough; 0: linearizable read.
+  void refresh(const RequestKey& id, std::int64_t notified_revision = 0);
   void listed(const RequestKey& id, const pb::RangeResponse& list, std::int64_t revision);
   void apply_admission(const RequestKey& id, const Admission& admission, bool has_successors);
 
-  // locks_wait.cpp: behind whom, and until when
+  // locks_wait.cpp: predecessors and wake-ups.
   void wait_for(const RequestKey& id, const WaitFor& wait_target);
   void watch_target(const std::string& key, Target& target, std::int64_t from);
   void target_changed(const std::string& key, const Result<KeyWatches::Change>& what);
   void stop_waiting(const RequestKey& id, Entry& entry);
-  void key_released(const std::string& key, std::int64_t told = 0);
+  void key_released(const std::string& key, std::int64_t notified_revision = 0);
   [[nodiscard]] std::vector<RequestKey> idle_waiters(const std::string& key);
   [[nodiscard]] bool should_list_together(const std::vector<RequestKey>& ids) const;
   void refresh_together(const std::string& folder, const std::vector<RequestKey>& ids,
@@ -142,7 +145,7 @@ class Locks {
   // locks.cpp
   void grant(const RequestKey& id, bool has_successors);
 
-  // locks_leave.cpp: from there to the end
+  // locks_release.cpp: release, cancellation, loss.
   static void complete(Entry& entry, Result<Granted> answer);
   void leave(const RequestKey& id, Error why);
   void remove_key(const RequestKey& id, Backend::Done<void> done);
@@ -152,7 +155,7 @@ class Locks {
   void remove_any(QueueKey queue_key, std::move_only_function<void(const Outcome&)> answered);
   void watch_for_recreation(LeaseId lease, const QueueKey& queue_key, std::int64_t revision);
   void fail_entry(const RequestKey& id, const Error& why);
-  /// Out of all tables. REQUIRES: it is there.
+  /// Removes an entry from all tables. REQUIRES: the entry exists.
   [[nodiscard]] Entry extract(const RequestKey& id);
   void erase(const RequestKey& id);
   void watch_own(const RequestKey& id);
@@ -168,10 +171,11 @@ class Locks {
   absl::flat_hash_map<RequestKey, Entry> entries_;
   absl::flat_hash_map<std::string, RequestKey> by_key_;
   absl::flat_hash_map<LeaseId, std::vector<RequestKey>> by_lease_;
-  absl::flat_hash_map<RequestKey, RequestKey> reentries_;  ///< To the place that they share.
+  /// Entry shared by each reentrant acquisition.
+  absl::flat_hash_map<RequestKey, RequestKey> reentries_;
   absl::flat_hash_map<std::string, Target> targets_;
-  absl::flat_hash_map<std::string, Folder> folders_;  ///< With places of a known revision.
-  /// Of keys that a late question may make again, by their lease.
+  absl::flat_hash_map<std::string, Folder> folders_;  ///< Locks with entries of known revision.
+  /// Watches of deleted keys that a late duplicate may create again, by lease.
   absl::flat_hash_map<LeaseId, std::vector<KeyWatches::Id>> recreation_watches_;
   net::TimerQueue timers_;
   bool is_shutting_down_ = false;

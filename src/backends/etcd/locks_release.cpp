@@ -3,13 +3,13 @@
 
 #include "backends/etcd/locks.hpp"
 
-// How places end: given back, called off, lost.
+// Release, cancellation and loss of queue entries.
 
 namespace tenure::backends::etcd {
 namespace {
 
-/// Age at which a place is watched, in case another client removes its key. Most places have ended
-/// before.
+/// Age at which an entry is watched for deletion by another client. Most entries are released
+/// before, which saves two requests for each.
 constexpr std::chrono::milliseconds watch_own_delay{100};
 
 Error wait_lost() {
@@ -24,7 +24,7 @@ void Locks::complete(Entry& entry, Result<Granted> answer) {
   }
 }
 
-// Giving back.
+// Release.
 
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   const RequestKey own{.lease = request.lease, .request = request.acquired};
@@ -46,7 +46,8 @@ void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   remove_key(id, std::move(done));
 }
 
-/// Removes the key, and asks in the same transaction who of ours may go then.
+/// Deletes the key and, in the same transaction, lists the queue for the local waiters that it
+/// blocks.
 void Locks::remove_key(const RequestKey& id, Backend::Done<void> done) {
   auto& entry = entries_.at(id);
   stop_waiting(id, entry);
@@ -83,7 +84,7 @@ void Locks::remove_key(const RequestKey& id, Backend::Done<void> done) {
     } else if (may_be_recreated) {
       watch_for_recreation(lease, queue_key, answer->revision);
     }
-    // First who waited: it is his turn.
+    // Waiters first: one of them may hold the lock now.
     if (answer && is_together) {
       listed_together(queue_key.folder, next_waiters, *answer, answer->responses[1]->range());
     } else {
@@ -105,7 +106,7 @@ void Locks::listed_each(const std::vector<RequestKey>& ids, const Outcome& answe
     if (answer) {
       listed(ids[n], answer->responses[n + 1]->range(), answer->revision);
     } else {
-      refresh(ids[n]);  // What happened meanwhile was left to this answer.
+      refresh(ids[n]);  // Changes during the transaction were left to this reply, so list again.
     }
   }
 }
@@ -122,7 +123,7 @@ void Locks::removal_done(const Outcome& answer, Backend::Done<void> done) {
   }
 }
 
-// Calling off.
+// Cancel.
 
 void Locks::abandon(LeaseId lease, RequestId request) {
   const RequestKey id{.lease = lease, .request = request};
@@ -137,10 +138,11 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   } else if (entry->stage == Stage::waiting) {
     leave(id, {.code = Errc::cancelled});
   } else if (!dependencies_.connection.is_up()) {
-    // Nobody is there to say whether it was granted meanwhile. Told now, and cleaned up later.
+    // Without a connection it is unknown whether the request was granted. The caller gets
+    // `cancelled` now; the key is deleted later.
     complete(*entry, fail(Errc::cancelled));
   }
-  // Else the answer that is on its way decides.
+  // Otherwise the reply in flight decides.
 }
 
 void Locks::leave(const RequestKey& id, Error why) {
@@ -148,7 +150,7 @@ void Locks::leave(const RequestKey& id, Error why) {
   if (!dependencies_.connection.is_up() || is_shutting_down_) {
     complete(entry, std::unexpected(why));
   }
-  // The caller hears of it when nothing is left behind.
+  // Complete after the deletion, so that the queue is clean when the caller continues.
   auto done = std::exchange(entry.done, nullptr);
   remove_key(id, [done = std::move(done), why = std::move(why)](const Result<void>&) mutable {
     if (done) {
@@ -157,7 +159,8 @@ void Locks::leave(const RequestKey& id, Error why) {
   });
 }
 
-/// Nobody knows whether the key is there, or will be. Its lease may be used on, so it must go.
+/// Deletes a key whose creation is unconfirmed. Its lease may stay in use, so the key would
+/// otherwise block the lock.
 void Locks::remove_unconfirmed(LeaseId lease, const QueueKey& queue_key) {
   remove_any(queue_key, [this, lease, queue_key](const Outcome& answer) {
     if (answer) {
@@ -166,10 +169,10 @@ void Locks::remove_unconfirmed(LeaseId lease, const QueueKey& queue_key) {
   });
 }
 
-/// The key, whenever it was made.
+/// Deletes the key regardless of its create revision.
 void Locks::remove_any(QueueKey queue_key, std::move_only_function<void(const Outcome&)> answered) {
   if (is_shutting_down_) {
-    return;  // With its lease.
+    return;  // The key is deleted with its lease.
   }
   queue_key.revision = 0;
   TxnPart part{.folder = queue_key.folder, .removes_key = true, .survives_rejection = true};
@@ -178,14 +181,14 @@ void Locks::remove_any(QueueKey queue_key, std::move_only_function<void(const Ou
   dependencies_.batcher.add(std::move(part));
 }
 
-/// It was asked for more than once, since an answer was lost. A member that hung may still bring
-/// the first question when the key is gone, and make it again: nobody would remove it while its
-/// lease lives.
+/// Watches for a late creation. The creation was sent more than once because a reply was lost; a
+/// stalled member may still deliver the first copy after the deletion and create the key again, and
+/// it would stay while its lease lives.
 void Locks::watch_for_recreation(LeaseId lease, const QueueKey& queue_key, std::int64_t revision) {
   if (is_shutting_down_ || !dependencies_.leases.has(lease)) {
     return;
   }
-  const auto told = [this, lease, queue_key](const Result<KeyWatches::Change>& what) {
+  const auto on_change = [this, lease, queue_key](const Result<KeyWatches::Change>& what) {
     if (what && *what == KeyWatches::Change::changed) {
       remove_any(queue_key, [](const Outcome&) {});
     } else if (what && *what == KeyWatches::Change::unknown) {
@@ -193,7 +196,8 @@ void Locks::watch_for_recreation(LeaseId lease, const QueueKey& queue_key, std::
     }
   };
   recreation_watches_[lease].push_back(dependencies_.watches.add(
-      {.key = queue_key.key, .from = revision + 1, .events = KeyWatches::Events::changes}, told));
+      {.key = queue_key.key, .from = revision + 1, .events = KeyWatches::Events::changes},
+      on_change));
 }
 
 void Locks::fail_entry(const RequestKey& id, const Error& why) {
@@ -246,7 +250,7 @@ void Locks::erase(const RequestKey& id) {
   }
 }
 
-// What others do to our keys.
+// Deletion of own keys by other clients.
 
 void Locks::watch_own_later(const RequestKey& id) {
   timers_.call_at(net::TimerQueue::Clock::now() + watch_own_delay, [this, id] {
@@ -277,7 +281,7 @@ void Locks::own_key_changed(const RequestKey& id, const Result<KeyWatches::Chang
   }
   entry->own_watch = 0;
   if (!what) {
-    return;  // We may not watch; renewals tell of most losses, too.
+    return;  // Not permitted to watch; renewals report most losses, too.
   }
   TxnPart part;
   part.operations.push_back(read_key(entry->queue_key.key));
@@ -315,7 +319,7 @@ void Locks::own_key_lost(const RequestKey& id) {
       listener_->hold_force_released(lease, hold);
     }
   }
-  // If it was the lease that ended, all under it are to know.
+  // If the lease ended, all holds under it must be reported lost.
   dependencies_.leases.check(lease);
   key_released(entry.queue_key.key);
 }

@@ -5,12 +5,12 @@
 
 #include "backends/etcd/locks.hpp"
 
-// Behind whom a place waits, and what happens when that one moves.
+// Predecessors of a waiting entry, and their changes.
 
 namespace tenure::backends::etcd {
 namespace {
 
-/// More than so many look together: one list of all, instead of one for each.
+/// Number of waiters above which one list of the whole queue replaces one list per waiter.
 constexpr std::size_t list_alone_max = 4;
 
 }  // namespace
@@ -27,7 +27,7 @@ void Locks::wait_for(const RequestKey& id, const WaitFor& wait_target) {
     stop_waiting(id, entry);
     entry.waits_for = key;
     targets_[key].waiting.push_back(id);
-    // What was told already, and after what we have seen, is not told again.
+    // A change reported after the latest list is not reported again.
     entry.needs_relist =
         entry.needs_relist || targets_[key].notified_revision > entry.listed_revision;
   }
@@ -73,13 +73,13 @@ void Locks::target_changed(const std::string& key, const Result<KeyWatches::Chan
     }
     return;
   }
-  const auto told = dependencies_.watches.delivered_revision(it->second.watch);
-  it->second.notified_revision = told;
+  const auto notified_revision = dependencies_.watches.delivered_revision(it->second.watch);
+  it->second.notified_revision = notified_revision;
   const bool is_unknown = *what == KeyWatches::Change::unknown;
   if (is_unknown) {
     it->second.watch = 0;
   }
-  key_released(key, is_unknown ? 0 : told);
+  key_released(key, is_unknown ? 0 : notified_revision);
 }
 
 void Locks::stop_waiting(const RequestKey& id, Entry& entry) {
@@ -94,8 +94,8 @@ void Locks::stop_waiting(const RequestKey& id, Entry& entry) {
   }
 }
 
-/// It is gone, or lets others in: who waits for it looks.
-void Locks::key_released(const std::string& key, std::int64_t told) {
+/// The key was deleted or became compatible: its waiters list the queue.
+void Locks::key_released(const std::string& key, std::int64_t notified_revision) {
   const auto it = targets_.find(key);
   if (it == targets_.end()) {
     return;
@@ -109,7 +109,7 @@ void Locks::key_released(const std::string& key, std::int64_t told) {
       continue;
     }
     if (!is_together) {
-      refresh(id, told);
+      refresh(id, notified_revision);
     } else if (entry.is_listing) {
       entry.needs_relist = true;
     }
@@ -119,7 +119,7 @@ void Locks::key_released(const std::string& key, std::int64_t told) {
   }
 }
 
-/// Who waits for it and does not look at the moment.
+/// Waiters of the key without a list in flight.
 std::vector<RequestKey> Locks::idle_waiters(const std::string& key) {
   std::vector<RequestKey> ids;
   if (const auto it = targets_.find(key); it != targets_.end()) {
@@ -189,7 +189,7 @@ void Locks::refresh_together(const std::string& folder, const std::vector<Reques
   dependencies_.batcher.add(std::move(part));
 }
 
-/// By one list of all, from the front, what many lists would say. REQUIRES: modes, no permits.
+/// Applies one list of the whole queue to many waiters. REQUIRES: modes, no permits.
 void Locks::listed_together(const std::string& folder, const std::vector<RequestKey>& ids,
                             const TxnPart::Reply& answer, const pb::RangeResponse& list) {
   absl::flat_hash_set<RequestKey> missing(ids.begin(), ids.end());

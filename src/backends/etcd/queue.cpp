@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t limit_shared = 32;
 constexpr std::int64_t limit_max = 256;
 
-/// Everybody who came before is in the way.
+/// Every predecessor conflicts; wait for the nearest, so that a release wakes one waiter.
 Admission exclusive_admission(const std::string& folder, const Before& before) {
   for (int n = before.first; n < before.keys.size(); ++n) {
     if (is_queue_key(folder, before.keys[n].key())) {
@@ -18,7 +18,7 @@ Admission exclusive_admission(const std::string& folder, const Before& before) {
   return before.has_more ? Admission(ListTooShort{}) : Admitted{};
 }
 
-/// The last writer is, also one who waits: else he would wait for ever.
+/// The last writer before a reader conflicts, also while it waits: otherwise writers would starve.
 Admission shared_admission(const std::string& folder, const Before& before) {
   for (int n = before.first; n < before.keys.size(); ++n) {
     if (!is_queue_key(folder, before.keys[n].key())) {
@@ -36,7 +36,8 @@ Admission shared_admission(const std::string& folder, const Before& before) {
   return before.has_more ? Admission(ListTooShort{}) : Admitted{};
 }
 
-/// Who came before counts, in or not: who does not fit must not be overtaken by who does.
+/// All predecessors count, whether they hold permits or wait: a smaller request must not overtake a
+/// larger one.
 Admission permits_admission(const Permits& mine, const std::string& folder, const Before& before) {
   std::uint64_t taken = 0;
   std::string last;
@@ -111,7 +112,7 @@ std::vector<Holder> holders_in(const std::string& folder, const pb::RangeRespons
     if (!is_in) {
       break;
     }
-    // Other programs say nothing about themselves but their lease.
+    // Keys of other programs carry only their lease.
     auto owner = record.owner.empty() ? one.key().substr(folder.size()) : std::move(record.owner);
     holders.push_back({.owner = std::move(owner),
                        .token = FencingToken{static_cast<std::uint64_t>(one.create_revision())},

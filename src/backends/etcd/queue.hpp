@@ -13,29 +13,29 @@
 #include "backends/etcd/keys.hpp"
 #include "backends/etcd/requests.hpp"
 
-/// Who may go, by what a list of the store says. Knows nothing of connections.
+/// Admission rules: whether a queue entry holds the lock, decided from a list of the queue. Pure
+/// functions without I/O.
 namespace tenure::backends::etcd {
 
-/// Nobody is in the way.
+/// No conflicting predecessor: the entry holds the lock.
 struct Admitted {};
-/// Somebody is.
+/// A predecessor conflicts: wait for this key.
 struct WaitFor {
   std::string key{};
-  /// It is enough for that one to change; of a semaphore, to be let in.
+  /// A change of that key is enough, such as a downgrade or the grant of permits.
   bool wakes_on_change = false;
-  /// Of a semaphore: all before us are in, so that anybody who leaves may make room.
+  /// Semaphore: all predecessors hold permits, so a release by any of them can admit this entry.
   bool is_first = false;
 };
-/// The list is too short to say.
+/// The list is too short to decide.
 struct ListTooShort {};
-/// It is used for something else.
+/// The name is used for another kind of lock.
 struct Misused {
   std::string why{};
 };
 using Admission = std::variant<Admitted, WaitFor, ListTooShort, Misused>;
 
-/// `before`: who came before, the last first, of which `first` is the first to look at; there are
-/// more than those if `has_more`.
+/// Predecessors of an entry, newest first.
 struct Before {
   const google::protobuf::RepeatedPtrField<pb::KeyValue>& keys;
   int first = 0;
@@ -44,10 +44,10 @@ struct Before {
 [[nodiscard]] Admission admission_of(const Claim& claim, const std::string& folder,
                                      const Before& before);
 
-/// How much to ask for at first.
+/// Size of the first list for this claim.
 [[nodiscard]] ListOptions list_options_for(const Claim& claim);
 
-/// Those who hold it, by a list from the front.
+/// Holders, from a list in queue order.
 [[nodiscard]] std::vector<Holder> holders_in(const std::string& folder,
                                              const pb::RangeResponse& list);
 

@@ -19,8 +19,8 @@ pb::Compare& add_compare(const QueueKey& queue_key, pb::TxnRequest& txn) {
   return compare;
 }
 
-/// Only if the key is the one that was made at that revision; if that is not known, any, since
-/// nobody else makes this key.
+/// Matches only the key created at that revision. If the revision is unknown, any existing key
+/// matches, because no other client creates this key.
 void compare_ours(const QueueKey& queue_key, pb::TxnRequest& txn) {
   auto& compare = add_compare(queue_key, txn);
   compare.set_result(queue_key.revision == 0 ? pb::Compare::GREATER : pb::Compare::EQUAL);

@@ -6,44 +6,44 @@
 #include "backends/etcd/etcd.pb.h"
 #include "backends/etcd/keys.hpp"
 
-/// What is asked of etcd, as operations of a transaction.
+/// Builders of etcd operations for queue entries.
 namespace tenure::backends::etcd {
 
-/// One acquisition, as it stands in the store.
+/// Key of one acquisition and its metadata.
 struct QueueKey {
   std::string folder{};
   std::string key{};
-  std::int64_t lease = 0;     ///< etcd's number of it.
-  std::int64_t revision = 0;  ///< At which it was created: its place in the queue, and its token.
+  std::int64_t lease = 0;     ///< Lease id at etcd.
+  std::int64_t revision = 0;  ///< Create revision: position in the queue, and fencing token.
 };
 
-/// How much of a queue is to be told, from the back.
+/// Options of a queue list, which starts at the newest entry.
 struct ListOptions {
   std::int64_t limit = 2;
   bool with_values = false;
 };
 
-/// Who is there, the last to come first; `to` and those before, or all if it is 0.
+/// Lists the queue, newest first, up to create revision `to`; 0: all.
 [[nodiscard]] pb::RequestOp list(const std::string& folder, std::int64_t to,
                                  const ListOptions& list_options);
-/// The same from the front, with values: those who came after `since`; 0: all of them.
+/// Lists the queue with values, oldest first, from after revision `since`; 0: all.
 [[nodiscard]] pb::RequestOp list_from_front(const std::string& folder, std::int64_t since,
                                             std::int64_t limit);
 
-/// Makes the key if it is not there. Answers: put, and list if its limit is not 0; or, if
-/// it was there, the key.
+/// Creates the key if it is missing. Responses: put, and a list if its limit is not 0; or the
+/// existing key.
 [[nodiscard]] pb::RequestOp enqueue(const QueueKey& queue_key, const std::string& value,
                                     const ListOptions& list_options);
-/// Makes the key if nobody has come since `seen`, the revision of a list that had nobody in the
-/// way; 0: if nobody is there at all. Answers: put; or the key, if it is there, and list.
+/// Creates the key if no entry was added after revision `seen` of a list without a conflict; 0: if
+/// the queue is empty. Responses: put; or the key, if it exists, and a list.
 [[nodiscard]] pb::RequestOp enqueue_if_unchanged(const QueueKey& queue_key,
                                                  const std::string& value, std::int64_t seen,
                                                  const ListOptions& list_options);
-/// Removes the key if it is the one that we made. Answers: remove; or nothing.
+/// Deletes the key if this client created it. Responses: remove; or none.
 [[nodiscard]] pb::RequestOp remove(const QueueKey& queue_key);
-/// Writes the value again, likewise. Answers: put; or nothing.
+/// Replaces the value if this client created the key. Responses: put; or none.
 [[nodiscard]] pb::RequestOp update_value(const QueueKey& queue_key, const std::string& value);
-/// Is it there? Answers with its key alone.
+/// Reads whether the key exists. Response: the key without its value.
 [[nodiscard]] pb::RequestOp read_key(const std::string& key);
 
 }  // namespace tenure::backends::etcd

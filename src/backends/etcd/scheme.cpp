@@ -35,7 +35,7 @@ const bool is_added = [] {
 }  // namespace
 }  // namespace tenure::backends::etcd
 
-/// Symbol that the package asks for, so that a linker keeps this file of a static library.
+/// Symbol that the package references, so that a linker keeps this file of a static library.
 extern "C" bool tenure_has_etcd() {
   return tenure::backends::etcd::is_added;
 }

@@ -16,7 +16,7 @@ bool is_read(const TxnPart& part) {
   return std::ranges::all_of(part.operations, [](const auto& one) { return one.has_range(); });
 }
 
-/// Does the answer have the form of the question?
+/// Whether the response has the structure of the request.
 bool fits(const pb::RequestOp& request, const pb::ResponseOp& response);
 
 bool fits(const pb::TxnRequest& request, const pb::TxnResponse& response) {
@@ -50,7 +50,7 @@ bool fit(const std::vector<TxnPart>& batch, const pb::TxnResponse& response) {
   return index == response.responses_size() && response.header().revision() > 0;
 }
 
-/// A transaction by itself needs no other one around it.
+/// A single nested transaction is sent without an outer one.
 bool is_single_txn(const std::vector<TxnPart>& batch) {
   return batch.size() == 1 && batch.front().operations.size() == 1 &&
          batch.front().operations.front().has_txn();
@@ -65,7 +65,7 @@ void TxnBatcher::add(TxnPart part) {
   } else {
     part.sequence = last_removal_;
   }
-  // Whoever is about to join behind what goes waits for it, too.
+  // A creation in flight will wait for this deletion, so it must not be delayed.
   part.is_urgent = part.is_urgent || (part.removes_key && creates_.contains(part.folder));
   urgent_ += part.is_urgent ? 1U : 0U;
   (is_read(part) ? reads_ : writes_).push_back(std::move(part));
@@ -82,7 +82,7 @@ void TxnBatcher::flush() {
     while (connection_->is_up() && !queue->empty() && (queue == &reads_ || can_write())) {
       auto batch = take_batch(*queue);
       if (batch.empty()) {
-        break;  // All wait for others.
+        break;  // All parts wait for others.
       }
       send(std::move(batch), queue == &writes_);
     }
@@ -155,7 +155,8 @@ TxnBatcher::Batch TxnBatcher::take_batch(std::deque<TxnPart>& from) {
     if (it->removes_key &&
         is_ready({.folder = it->folder, .after_removals = true, .sequence = it->sequence - 1},
                  removing == removing_upto.end() ? 0 : removing->second)) {
-      removing_upto[it->folder] = it->sequence;  // And none before it is elsewhere.
+      // Every earlier deletion has completed or is in this batch.
+      removing_upto[it->folder] = it->sequence;
     }
     operations += it->operations.size();
     bytes += size;
@@ -173,7 +174,7 @@ TxnBatcher::Batch TxnBatcher::take_batch(std::deque<TxnPart>& from) {
 void TxnBatcher::send(Batch batch, bool is_write) {
   pb::TxnRequest request;
   const bool is_unwrapped = is_single_txn(batch);
-  // The operations stay ours, in case they have to be sent again: the request only borrows them.
+  // The operations stay owned by the parts, for a retry; the request only borrows them.
   for (auto& part : batch) {
     for (auto& operation : part.operations) {
       if (!is_unwrapped) {
@@ -252,12 +253,13 @@ void TxnBatcher::retry_or_fail(Batch batch, const Failure& failure) {
     return;
   }
   for (auto& part : batch) {
-    // Who was refused for another one's sake is asked again by itself, and nothing was done.
+    // One part caused the rejection of the whole batch. The transaction changed nothing, so each
+    // part is sent again alone to find it.
     part.must_go_alone = part.must_go_alone || failure.recovery == Recovery::none;
     part.is_retry = part.is_retry || failure.error == Errc::unavailable;
     urgent_ += part.is_urgent ? 1U : 0U;
   }
-  // In their order, before what came later.
+  // Requeue in the old order, before later parts.
   auto& queue = is_read(batch.front()) ? reads_ : writes_;
   queue.insert(queue.begin(), std::make_move_iterator(batch.begin()),
                std::make_move_iterator(batch.end()));

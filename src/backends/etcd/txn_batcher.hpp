@@ -22,52 +22,61 @@
 
 namespace tenure::backends::etcd {
 
-/// Something to be done in one transaction with whatever else is at hand, and whom to tell.
+/// Sub-transaction of a batch: operations that etcd executes atomically, and their completion.
 struct TxnPart {
   struct Reply {
-    std::span<const pb::ResponseOp* const> responses{};  ///< One for each operation.
-    std::int64_t revision = 0;                           ///< Of the store, with what it changed.
-    /// It was sent before, and nobody knows what became of that.
+    std::span<const pb::ResponseOp* const> responses{};  ///< Responses, one for each operation.
+    std::int64_t revision = 0;  ///< Revision of the store after the transaction.
+    /// An earlier copy was sent whose outcome is unknown.
     bool is_retry = false;
   };
 
-  /// Ranges, and transactions of their own. At least one.
+  /// Range requests and nested transactions. At least one.
   std::vector<pb::RequestOp> operations{};
-  std::string folder{};  ///< Of the lock that it is about.
-  /// It makes a key there. What one transaction makes has one revision, so no two of its keys may
-  /// be in one folder: nobody could say who came first.
+  std::string folder{};  ///< Key prefix of the lock concerned.
+  /// Creates a key in the folder. One transaction has one revision, and the revision orders the
+  /// queue, so a batch contains at most one creation per folder.
   bool creates_key = false;
-  /// It removes one. Whoever asks next must not be told that it is still there.
+  /// Deletes a key in the folder. Later parts of the same folder must see the deletion.
   bool removes_key = false;
-  /// So it waits for those that remove and were added before.
+  /// Waits for the deletions in the same folder that were added before.
   bool after_removals = false;
   std::move_only_function<void(const Result<Reply>&)> on_reply{};
 
-  /// Somebody of ours waits for what it does: it does not wait for those that are on their way.
+  /// A local waiter depends on the reply, so the part is sent while other batches are in flight.
   bool is_urgent = false;
-  /// It stays though we are refused, until somebody lets us in again.
+  /// Stays queued while the server rejects this client, and is sent after the next successful
+  /// handshake.
   bool survives_rejection = false;
 
-  // The convoy's own.
+  // State of the batcher.
   bool is_retry = false;
-  bool must_go_alone = false;  ///< One of those it was with was refused.
-  bool was_deferred = false;   ///< It could not go with others of its folder.
-  std::uint64_t sequence = 0;  ///< Of one that removes; of others, the last of those before it.
+  bool must_go_alone = false;  ///< Sent alone, because a batch that contained it was rejected.
+  bool was_deferred = false;   ///< Left out of a batch because of another creation in its folder.
+  /// Sequence number of a deletion; for other parts, of the last deletion before it.
+  std::uint64_t sequence = 0;
 };
 
-/// Carries parts to the store, as many as are at hand in one transaction: etcd's work is for the
-/// most part by request, not by what is in it. While some are on their way, the next ones gather.
-/// A part whose answer is lost goes again on the next connection: whoever makes it sees to it that
-/// it does no harm twice. All on the loop's thread.
+/// Transaction batcher. etcd's cost is mostly per request, not per operation, so all queued parts
+/// share one transaction; parts that arrive while batches are in flight form the next batch (group
+/// commit).
+///
+/// A part whose reply is lost is sent again on the next connection, so every part must be
+/// idempotent. Parts of one folder keep their order where it matters: see after_removals.
+///
+/// Not thread safe: all calls run on the event loop's thread.
 class TxnBatcher {
  public:
-  static constexpr std::size_t parts_max = 64;          ///< Of a transaction.
-  static constexpr std::size_t operations_max = 96;     ///< Likewise; etcd takes 128, with depth.
-  static constexpr std::size_t bytes_max = 256 * 1024;  ///< Likewise; etcd takes 1.5 MiB.
-  /// Transactions on their way: full ones, and with those that cannot be together or are awaited.
-  /// Else it is one: two halves of what there is to do take longer than the whole.
+  static constexpr std::size_t parts_max = 64;  ///< Maximum parts of a batch.
+  /// Maximum operations of a batch; etcd accepts 128, nested ones included.
+  static constexpr std::size_t operations_max = 96;
+  /// Maximum size of a batch; etcd accepts 1.5 MiB.
+  static constexpr std::size_t bytes_max = 256 * 1024;
+  /// Maximum write batches in flight: full ones, and batches with urgent or deferred parts.
+  /// Otherwise one batch at a time, because two half-full batches take longer than a full one.
   static constexpr std::size_t write_batches_max = 16;
-  static constexpr std::size_t skipped_max = 16;  ///< Parts that are passed over for one.
+  /// Maximum parts that a batch skips because they must wait.
+  static constexpr std::size_t skipped_max = 16;
 
   TxnBatcher(boost::asio::io_context& loop, std::shared_ptr<Connection> connection)
       : loop_(loop), connection_(std::move(connection)), delay_timer_(loop) {}
@@ -75,13 +84,13 @@ class TxnBatcher {
   TxnBatcher& operator=(const TxnBatcher&) = delete;
   ~TxnBatcher() = default;
 
-  /// It leaves at the end of what the loop is doing, with what was added meanwhile; or later.
+  /// Queues a part. It is sent after the current handler, together with others, or later.
   void add(TxnPart part);
-  /// Sends what may leave.
+  /// Sends all parts that need not wait.
   void flush();
-  /// We are refused: what is not on its way fails, but for what outlives that.
+  /// The server rejects this client: fails the queued parts, except those that survive a rejection.
   void fail_pending(const Error& why);
-  /// All of it.
+  /// Fails all queued parts.
   void fail_all(const Error& why);
   [[nodiscard]] bool is_idle() const {
     return writes_.empty() && reads_.empty() && in_flight_ == 0;
@@ -92,15 +101,15 @@ class TxnBatcher {
 
   [[nodiscard]] Batch take_batch(std::deque<TxnPart>& from);
   [[nodiscard]] bool can_write();
-  /// Do those to be written wait for more?
+  /// Whether the write queue waits for more parts, see BatchDelay.
   [[nodiscard]] bool is_delaying();
-  /// May it leave, with those that remove up to this number and are in the same transaction?
+  /// Whether a part may be sent in a batch that contains the deletions up to this number.
   [[nodiscard]] bool is_ready(const TxnPart& part, std::uint64_t removing) const;
   void send(Batch batch, bool is_write);
   void completed(Batch batch, const grpc::Status& status, const pb::TxnResponse& response);
   void retry_or_fail(Batch batch, const Failure& failure);
   void forget_removal(const TxnPart& part);
-  /// Those who make keys are on their way, or are not any more.
+  /// Counts the creations in flight by folder.
   void count_creates(const Batch& batch, std::int32_t by);
 
   boost::asio::io_context& loop_;
@@ -108,16 +117,16 @@ class TxnBatcher {
   std::deque<TxnPart> writes_;
   std::deque<TxnPart> reads_;
   std::size_t in_flight_ = 0;
-  std::size_t writes_in_flight_ = 0;  ///< Of those.
-  std::size_t urgent_ = 0;            ///< Of those that have not left.
+  std::size_t writes_in_flight_ = 0;  ///< Write batches among the batches in flight.
+  std::size_t urgent_ = 0;            ///< Urgent parts in the queues.
   bool is_flush_due_ = false;
   BatchDelay delay_;
   boost::asio::steady_timer delay_timer_;
   bool is_delay_timer_set_ = false;
   std::uint64_t last_removal_ = 0;
-  /// How many keys are being made, by their folder.
+  /// Creations in flight, by folder.
   absl::flat_hash_map<std::string, std::int32_t> creates_;
-  /// Removals by their folder that are not answered.
+  /// Deletions without a reply, by folder.
   absl::flat_hash_map<std::string, absl::btree_set<std::uint64_t>> removals_;
 };
 

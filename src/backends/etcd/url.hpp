@@ -10,17 +10,17 @@
 
 namespace tenure::backends::etcd {
 
-/// Where the members of an etcd cluster are, and how they are spoken to.
+/// Connection parameters of an etcd cluster.
 struct Address {
   Servers servers{};
-  std::string user{};      ///< Empty: nobody.
-  std::string password{};  ///< Never repeated to anybody.
-  std::string root{};      ///< Before the name of every lock; ends with '/' unless it is empty.
+  std::string user{};      ///< User name; empty: no authentication.
+  std::string password{};  ///< Password; never part of an error.
+  std::string root{};      ///< Prefix of every lock name; empty, or ends with '/'.
 };
 
-/// etcd://[user:password@]host[:port],…[/root][?tls_ca=…&tls_cert=…&tls_key=…]; etcds:// speaks TLS
-/// in any case. Takes what it knows out of the URL. `invalid_argument` says what is wrong and
-/// where, and never repeats the password.
+/// Parses etcd://[user:password@]host[:port],…[/root][?tls_ca=…&tls_cert=…&tls_key=…]; etcds://
+/// always uses TLS. Removes known options from the URL. Errors (`invalid_argument`) name the
+/// position and never contain the password.
 [[nodiscard]] Result<Address> address_from(Url& url, std::chrono::milliseconds timeout);
 
 }  // namespace tenure::backends::etcd

@@ -302,13 +302,13 @@ void SessionClient::handle_outcome(const v1::Outcome& outcome) {
   }
   const auto call = take(outcome.id());
   if (call->operation.has_abandon()) {
-    abandon_handle_outcome(*call, outcome);
+    complete_abandon(*call, outcome);
     return;
   }
   complete(*call, outcome);
 }
 
-void SessionClient::abandon_handle_outcome(const PendingCall& abandon, const v1::Outcome& outcome) {
+void SessionClient::complete_abandon(const PendingCall& abandon, const v1::Outcome& outcome) {
   const auto key = key_of(abandon.operation.abandon());
   if (const auto it = waits_.find(key); it != waits_.end()) {
     complete(*take(it->second), outcome);
@@ -344,7 +344,7 @@ void SessionClient::complete(PendingCall& call, const v1::Outcome& outcome) {
     return;
   }
   if (outcome.has_renewed()) {
-    renewal_handle_outcome(call, outcome.renewed());
+    complete_renewal(call, outcome.renewed());
     return;
   }
   if (auto* done = std::get_if<Backend::Done<void>>(&call.done)) {
@@ -352,7 +352,7 @@ void SessionClient::complete(PendingCall& call, const v1::Outcome& outcome) {
   }
 }
 
-void SessionClient::renewal_handle_outcome(PendingCall& call, const v1::Renewed& renewed) {
+void SessionClient::complete_renewal(PendingCall& call, const v1::Renewed& renewed) {
   if (renewed.unconfirmed_size() > 0) {
     confirm_holds(renewed);
     // Neither lost nor renewed: the next renewal decides.

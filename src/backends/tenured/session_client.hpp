@@ -102,11 +102,11 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void complete(PendingCall& call, const v1::Outcome& outcome);
   /// Reports a lease that a renewal found ended.
   void lease_lost(std::uint64_t lease);
-  void renewal_handle_outcome(PendingCall& call, const v1::Renewed& renewed);
+  void complete_renewal(PendingCall& call, const v1::Renewed& renewed);
   /// After a restore from a backup: reports the holds of these leases to the cluster.
   void confirm_holds(const v1::Renewed& renewed);
   static void fail_with(PendingCall& call, const Error& error);
-  void abandon_handle_outcome(const PendingCall& abandon, const v1::Outcome& outcome);
+  void complete_abandon(const PendingCall& abandon, const v1::Outcome& outcome);
   /// Completes the wait of `abandon` with `cancelled` without waiting for a reply.
   void cancel_wait(PendingCall& abandon);
   void cancel_abandoned_waits();

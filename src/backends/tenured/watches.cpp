@@ -204,7 +204,7 @@ void Watches::ended(const grpc::Status& status) {
   }
   for (const auto& [id, watch] : std::exchange(watches_, {})) {
     if (watch.begun) {
-      watch.begun();  // Nobody has to wait for it any longer.
+      watch.begun();  // Unblocks the caller of watch().
     }
     (*watch.sink)(std::unexpected(error));
   }

@@ -75,7 +75,7 @@ Result<void> ZookeeperBackend::wait_until_open(std::chrono::milliseconds timeout
   return *opened_;
 }
 
-/// Before anybody relies on it: may we, and can there be locks?
+/// Verifies before connect() returns that the chroot is readable and can have children.
 void ZookeeperBackend::check_chroot() {
   const auto path = address_.chroot.empty() ? std::string("/") : address_.chroot;
   locks_->sessions().front()->get(
@@ -100,7 +100,7 @@ Capabilities ZookeeperBackend::capabilities() const noexcept {
 }
 
 Limits ZookeeperBackend::limits() const noexcept {
-  // What the servers allow is known when a session is asked for.
+  // The limits of the servers are known once a session is open.
   return {};
 }
 

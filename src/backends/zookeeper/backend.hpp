@@ -15,12 +15,14 @@
 
 namespace tenure::backends::zookeeper {
 
-/// Locks at a ZooKeeper ensemble, by the recipes that everybody uses there. Whatever happens is
-/// dealt with under one mutex, on the thread it came by: an answer wakes whoever waits for it
-/// without another thread in between.
+/// Backend for zookeeper://, with the recipes of Curator. All work runs on a strand (one mutex) on
+/// the thread that brings it: a reply wakes its waiting thread without a thread switch.
+///
+/// Thread safe, as Backend requires.
 class ZookeeperBackend final : public Backend, private Strand {
  public:
-  /// Returns when a server answers and takes us; else says why not within `timeout`.
+  /// Connects. Returns when a server accepts the session; otherwise the reason why none did within
+  /// `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<ZookeeperBackend>> open(
       Address address, std::chrono::milliseconds timeout);
   explicit ZookeeperBackend(Address address);
@@ -40,14 +42,14 @@ class ZookeeperBackend final : public Backend, private Strand {
   void unwatch(WatchId /*watch*/) override {}
   void holders(std::string name, Done<std::vector<Holder>> done) override;
 
-  /// A session of ours, as somebody would need it to take it over; and what it has cost.
+  /// Identity and counters of a session; used by tests.
   struct Identity {
     std::int64_t session = 0;
     std::string password{};
-    std::uint64_t requests = 0;  ///< Asked so far.
-    std::uint64_t events = 0;    ///< Told so far, without being asked.
+    std::uint64_t requests = 0;  ///< Requests sent so far.
+    std::uint64_t events = 0;    ///< Watch events received so far.
   };
-  /// Those that are connected.
+  /// Identities of the connected sessions.
   [[nodiscard]] std::vector<Identity> identities();
 
  private:
@@ -61,7 +63,8 @@ class ZookeeperBackend final : public Backend, private Strand {
   std::optional<Result<void>> opened_ TENURE_GUARDED_BY(mutex_);
   DeferredCallbacks deferred_ TENURE_GUARDED_BY(mutex_);
   TimerThread timers_;
-  std::unique_ptr<Locks> locks_;  ///< Used at the desk only. Last: its threads use all the rest.
+  /// Used on the strand only. Declared last: its threads use every other member.
+  std::unique_ptr<Locks> locks_;
 };
 
 }  // namespace tenure::backends::zookeeper

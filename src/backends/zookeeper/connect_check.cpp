@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A socket that is closed.
+/// RAII socket descriptor.
 class Socket {
  public:
   explicit Socket(const addrinfo& where)
@@ -40,7 +40,7 @@ class Socket {
   int number_;
 };
 
-/// Servers that are being called.
+/// Non-blocking connection attempts to all servers.
 class ConnectAttempts {
  public:
   void begin(const Endpoint& endpoint) {

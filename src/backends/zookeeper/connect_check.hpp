@@ -8,8 +8,8 @@
 
 namespace tenure::backends::zookeeper {
 
-/// Is anybody there? The C client tries for ever and does not say why it fails; people want to know
-/// at once. Success as soon as one server accepts a connection.
+/// Connectivity check before the session is opened: the C client retries for ever without reporting
+/// a reason, but connect() must fail fast. Succeeds as soon as one server accepts a TCP connection.
 [[nodiscard]] Result<void> check_connectivity(const Address& address,
                                               std::chrono::milliseconds timeout);
 

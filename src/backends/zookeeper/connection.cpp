@@ -12,16 +12,16 @@
 
 namespace tenure::backends::zookeeper {
 
-/// A question under way: what the C client carries for us.
+/// Request in flight; the C client carries a pointer to it as context.
 struct Connection::PendingCall {
   Strand& strand;
   ReplyCallback on_reply;
-  /// Where it is, once the C client has it.
+  /// Owner and position, set once the C client has accepted the request.
   Connection* connection = nullptr;
   std::list<PendingCall>::iterator position{};
 
   static void deliver(const void* context, const Reply& reply) {
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): it was ours before it was const.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): the object is not const.
     auto& call = *static_cast<PendingCall*>(const_cast<void*>(context));
     std::list<PendingCall> done;
     call.strand.dispatch([&] {
@@ -47,20 +47,20 @@ std::string_view text_of(const char* text) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
-/// For so long the last answers are waited for.
+/// Time for requests in flight to complete before the session is closed.
 constexpr std::chrono::milliseconds close_timeout{200};
 
-/// It writes to stderr unless somebody takes it.
+/// Discards log messages, which the C client writes to stderr by default.
 void drop_log(const char* /*message*/) {}
 
-/// For the C client, which counts in int.
+/// Length as int, for the C client.
 int length_of(std::string_view text) {
   return static_cast<int>(text.size());
 }
 
 }  // namespace
 
-/// What the C client calls, on its own threads.
+/// Callbacks of the C client, which run on its threads.
 struct Connection::CallbackAdapter {
   static void created(int code, const char* path, const Stat* stat, const void* context) {
     auto reply = reply_of(code, stat);
@@ -90,7 +90,7 @@ struct Connection::CallbackAdapter {
     PendingCall::deliver(context, reply);
   }
 
-  /// Of the session. The handle may not be known to open() yet.
+  /// Session watcher. open() may not have stored the handle yet.
   static void watch_session(zhandle_t* handle, int type, int state, const char* path,
                             void* context) {
     auto& connection = *static_cast<Connection*>(context);
@@ -101,7 +101,7 @@ struct Connection::CallbackAdapter {
       watch_node(handle, type, state, path, context);
     }
   }
-  /// Of a node; sessions change for all watches at once, which only the one above is told.
+  /// Node watcher. Session events reach every watcher; only the session watcher handles them.
   static void watch_node(zhandle_t* /*handle*/, int type, int /*state*/, const char* path,
                          void* context) {
     auto& connection = *static_cast<Connection*>(context);
@@ -130,8 +130,8 @@ struct Connection::CallbackAdapter {
 Connection::Connection(Strand& strand, TimerThread& timers, Callbacks calls)
     : strand_(strand), timers_(timers), callbacks_(std::move(calls)) {}
 
-// The C client forgets what it was asked when it is closed: it calls nobody and frees nothing. So
-// it gets a moment to bring what is under way; what has not come by then is dropped here.
+// Closing the C client neither completes nor frees pending requests. The destructor gives them a
+// moment to complete and then drops the rest.
 Connection::~Connection() {
   if (auto* const handle = handle_.load()) {
     const auto until = std::chrono::steady_clock::now() + close_timeout;
@@ -156,8 +156,8 @@ Result<void> Connection::open(const Address& address, std::chrono::milliseconds 
     return fail(Errc::unavailable, hosts_of(address) + ": " + why + "; is the name right?");
   }
   handle_ = handle;
-  // Else it asks for the addresses of all servers again whenever its thread wakes up: more than all
-  // the rest it does. When a connection is lost it asks anyhow.
+  // By default the C client resolves all host names at every wake-up of its thread, which costs
+  // more than its other work. After a connection loss it resolves them anyway.
   constexpr int only_when_lost = -1;
   zoo_set_servers_resolution_delay(handle, only_when_lost);
   if (!address.identity.empty()) {
@@ -197,19 +197,19 @@ const void* Connection::OutgoingCall::context() const noexcept {
   return &call_.front();
 }
 
-// The answer may be on its way already, but gets to the desk only when we have left it.
+// The reply may arrive at once, but waits until this call has left the strand.
 void Connection::submitted(int code, OutgoingCall outgoing) {
   ++requests_;
   auto& call = outgoing.call_.front();
   if (code == ZOK) {
-    // The C client has it now, and gives it back with the answer.
+    // The C client owns the context now and returns it with the reply.
     call.connection = this;
     call.position = outgoing.call_.begin();
     pending_.splice(pending_.end(), outgoing.call_);
     ++pending_count_;
     return;
   }
-  // Not taken. It is answered all the same, and not while somebody is in the midst of asking.
+  // Rejected by the C client. Fail it later, so that no reply arrives within the request.
   timers_.call_soon([code, outgoing = std::move(outgoing)]() mutable {
     auto& rejected = outgoing.call_.front();
     rejected.strand.dispatch([&] { rejected.on_reply({.code = code}); });
@@ -255,7 +255,7 @@ void Connection::remove_all(const std::vector<std::string>& paths, ReplyCallback
   for (std::size_t n = 0; n < paths.size(); ++n) {
     zoo_delete_op_init(&operations[n], paths[n].c_str(), any_version);
   }
-  // The C client writes there until the answer has come.
+  // The C client writes to the buffer until the reply arrives.
   auto results = std::make_unique<std::vector<zoo_op_result_t>>(paths.size());
   auto* const result_buffer = results->data();
   OutgoingCall call(strand_, [results = std::move(results), on_reply = std::move(on_reply)](

@@ -21,84 +21,87 @@ struct _zhandle;
 
 namespace tenure::backends::zookeeper {
 
-/// What a server answered. Valid for as long as the callback runs.
+/// Reply of a server. Valid during the callback only.
 struct Reply {
-  int code = 0;             ///< One of the C client's: ZOK, ZNONODE, …
-  std::string_view path{};  ///< Of what was created.
+  int code = 0;             ///< Result code of the C client: ZOK, ZNONODE, …
+  std::string_view path{};  ///< Path of the created node.
   std::string_view value{};
-  std::int64_t czxid = 0;            ///< Which transaction created it.
-  std::int64_t ephemeral_owner = 0;  ///< The session that it ends with.
+  std::int64_t czxid = 0;            ///< Id of the transaction that created the node.
+  std::int64_t ephemeral_owner = 0;  ///< Session that owns the ephemeral node.
   std::vector<std::string_view> names{};
 };
 using ReplyCallback = std::move_only_function<void(const Reply&)>;
 
-/// A session at ZooKeeper by its C client, and what can be asked on it. Knows nothing of locks.
+/// One ZooKeeper session: wrapper around the C client with asynchronous requests. It knows nothing
+/// about locks.
 ///
-/// The C client has two threads of its own; what they bring is dealt with at the desk, at once: no
-/// call made there may wait or run a user's code. Everything below is called at the desk, unless it
-/// says otherwise. Every answer comes once, never before the question has returned; or not at
-/// all, if the link ends before.
+/// The C client delivers replies and events on its own two threads; the wrapper dispatches them on
+/// the strand, so no call made there may block or run user code. Every reply arrives once and never
+/// before the request has returned, or not at all if the connection is destroyed first.
+///
+/// Not thread safe: all calls run on the strand unless stated otherwise.
 class Connection {
  public:
   enum class State : std::uint8_t {
-    connecting,  ///< Not yet, or not any more: the session may live on.
+    connecting,  ///< Not connected; the session may still be alive.
     connected,
-    expired,      ///< The session has ended. There is no way back.
-    auth_failed,  ///< They do not take who we say we are. Likewise.
+    expired,      ///< The session has expired; final.
+    auth_failed,  ///< The servers rejected the credentials; final.
   };
   enum class Event : std::uint8_t {
-    deleted,   ///< The node is not there any more.
-    changed,   ///< Or was made: in any case the watch is used up.
-    children,  ///< Of a list().
+    deleted,   ///< The node was deleted.
+    changed,   ///< The node was changed or created; the watch is used up.
+    children,  ///< The children of a listed node changed.
   };
   struct Callbacks {
     std::function<void(State)> changed{};
     std::function<void(Event, std::string_view path)> node_event{};
   };
   enum class Watch : std::uint8_t { no, yes };
-  /// How a folder is made.
+  /// Node type of folders.
   enum class FolderKind : std::uint8_t {
-    container,   ///< Goes by itself when it has been empty for a while.
-    persistent,  ///< For servers that do not know those.
+    container,   ///< Container node: the servers delete it after it has been empty for a while.
+    persistent,  ///< Persistent node, for servers without container nodes.
   };
 
   Connection(Strand& strand, TimerThread& timers, Callbacks calls);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// Ends the session, so that its nodes go at once, if a server can be told. Waits for the threads
-  /// of the C client, and for a moment for what is under way. Not at the desk.
+  /// Closes the session, so that its nodes are deleted at once if a server is reachable. Blocks on
+  /// the threads of the C client, and briefly on requests in flight. REQUIRES: not on the strand.
   ~Connection();
 
-  /// Begins to connect, and never gives up. May ask for addresses: not at the desk.
+  /// Starts to connect and retries for ever. May resolve host names. REQUIRES: not on the strand.
   [[nodiscard]] Result<void> open(const Address& address, std::chrono::milliseconds timeout);
 
   [[nodiscard]] State state() const noexcept { return state_; }
-  /// What the servers made of the timeout. REQUIRES: connected.
+  /// Session timeout negotiated with the servers. REQUIRES: connected.
   [[nodiscard]] std::chrono::milliseconds timeout() const;
-  /// The session, which nodes name as their owner. REQUIRES: connected once.
+  /// Session id, the owner of its ephemeral nodes. REQUIRES: connected once.
   [[nodiscard]] std::int64_t session() const;
-  /// What it takes to take the session over: 16 bytes.
+  /// Password of the session (16 bytes), which allows a client to take it over.
   [[nodiscard]] std::string password() const;
-  /// How many questions were asked, and events told, so far.
+  /// Numbers of requests sent and events received.
   [[nodiscard]] std::uint64_t requests() const noexcept { return requests_; }
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
 
-  /// An ephemeral node whose name ends with the next number of its folder.
+  /// Creates an ephemeral sequential node.
   void create_ticket(const std::string& path, std::string_view value, ReplyCallback on_reply);
   void create_folder(const std::string& path, FolderKind kind, ReplyCallback on_reply);
   void remove(const std::string& path, ReplyCallback on_reply);
-  /// All of them or none; refused with the code of the first that was not deleted.
+  /// Deletes all nodes or none; fails with the code of the first one that could not be deleted.
   void remove_all(const std::vector<std::string>& paths, ReplyCallback on_reply);
   void list(const std::string& path, Watch watch, ReplyCallback on_reply);
-  /// What it says and who made it. A watch is only left behind if it is there.
+  /// Reads the value and owner of a node. The watch is set only if the node exists.
   void get(const std::string& path, Watch watch, ReplyCallback on_reply);
-  /// To the leader and back; what it knew then, our server knows at the answer.
+  /// Round trip to the leader: afterwards the server has applied everything the leader had
+  /// committed.
   void sync(ReplyCallback on_reply);
 
  private:
   struct PendingCall;
   struct CallbackAdapter;
-  /// An errand that nobody has taken yet.
+  /// Request that the C client has not accepted yet.
   class OutgoingCall {
    public:
     OutgoingCall(Strand& strand, ReplyCallback on_reply);
@@ -119,8 +122,9 @@ class Connection {
   Access access_ = Access::world;
   std::atomic<_zhandle*> handle_ = nullptr;
   std::atomic<State> state_ = State::connecting;
-  std::list<PendingCall> pending_;                ///< What the C client has.
-  std::atomic<std::uint32_t> pending_count_ = 0;  ///< How many that are, for whoever waits.
+  std::list<PendingCall> pending_;  ///< Requests accepted by the C client.
+  /// Size of pending_, for the destructor, which waits for zero.
+  std::atomic<std::uint32_t> pending_count_ = 0;
   std::uint64_t requests_ = 0;
   std::uint64_t events_ = 0;
 };

@@ -12,7 +12,7 @@
 namespace tenure::backends::zookeeper {
 namespace {
 
-/// Fewer would keep a handful of clients waiting for each other; more would leave one by one.
+/// With fewer, a handful of clients would wait for each other; with more, no batches would form.
 constexpr std::size_t requests_max = 4;
 constexpr std::size_t batch_max = 64;
 
@@ -41,7 +41,7 @@ void DeleteBatcher::send(std::vector<Deletion> batch) {
     const bool is_refused =
         reply.code != ZOK && !is_connection_lost(reply.code) && !is_session_over(reply.code);
     if (is_refused) {
-      // One was not there, so none was deleted: each for itself.
+      // One node was missing, so the transaction deleted none: send each deletion alone.
       --in_flight_;
       for (auto& one : batch) {
         send_single(std::move(one));
@@ -64,7 +64,7 @@ void DeleteBatcher::send_single(Deletion one) {
   });
 }
 
-/// The next ones go, before anybody hears of the last: who hears of it may have something to add.
+/// Sends the next batch before the callbacks of the previous one, which may add deletions.
 void DeleteBatcher::send_next(const Reply& reply) {
   --in_flight_;
   if (is_session_over(reply.code)) {

@@ -8,14 +8,15 @@
 
 namespace tenure::backends::zookeeper {
 
-/// Nodes on their way out. What a request costs a server is by the request for the most part: so a
-/// few are under way at a time, and what comes meanwhile leaves together when one is answered. All
-/// at the desk.
+/// Delete batcher. A server's cost is mostly per request, so only a few deletions are in flight;
+/// further ones are queued and sent together as one transaction.
+///
+/// Not thread safe: all calls run on the strand.
 class DeleteBatcher {
  public:
   explicit DeleteBatcher(Connection& link) : connection_(link) {}
 
-  /// `answer` is told what became of this node, once.
+  /// Deletes a node. `on_reply` gets the result for this node, once.
   void add(std::string path, ReplyCallback on_reply);
 
  private:

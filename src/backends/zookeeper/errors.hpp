@@ -6,12 +6,12 @@
 
 namespace tenure::backends::zookeeper {
 
-/// Nobody knows whether it was done: the connection broke. It is asked again on the next one.
+/// Whether the connection was lost, so the outcome is unknown and the request must be retried.
 [[nodiscard]] bool is_connection_lost(int code);
-/// The session has ended, or is being ended by us: there is nothing more to hear.
+/// Whether the session has ended or is being closed: no more replies follow.
 [[nodiscard]] bool is_session_over(int code);
 
-/// In our own words. `what`: where, such as a path.
+/// Maps an error code of the C client. `what`: location of the error, such as a path.
 [[nodiscard]] Error error_from(int code, const std::string& what);
 
 }  // namespace tenure::backends::zookeeper

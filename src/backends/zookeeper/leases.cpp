@@ -13,9 +13,9 @@ namespace {
 
 using Clock = TimerThread::Clock;
 
-/// Every ttl in use is a session: a connection and two threads.
+/// Maximum number of sessions. Each TTL in use needs one: a connection and two threads.
 constexpr std::size_t sessions_max = 16;
-/// Of the session that is opened first, and stays: LockOptions::ttl as it is by default.
+/// TTL of the main session, which is opened first and stays open: the default of LockOptions::ttl.
 constexpr milliseconds default_ttl{30'000};
 
 Error session_ended() {
@@ -23,7 +23,7 @@ Error session_ended() {
           .detail = "the ZooKeeper session ended with all its leases; request a new one"};
 }
 
-/// Why a session of this timeout does not carry leases of this ttl, if so.
+/// Reason why a session with this timeout cannot carry leases of this TTL; empty if it can.
 std::optional<Error> rejection_of(milliseconds ttl, milliseconds timeout) {
   const auto requested = timeout_for(ttl);
   const auto prefix = "ttl is " + std::to_string(ttl.count()) + " ms, and needs a session of " +
@@ -97,7 +97,8 @@ Locks::SessionSlot& Locks::new_slot(milliseconds ttl) {
           .deleted_externally = [this, number](ClaimId claim) { claim_lost(number, claim); },
           .children = [this,
                        number](const std::string& folder) { permits_changed(number, folder); }});
-  // It asks for addresses. Whoever ends the session does that after this job.
+  // Opening resolves host names, so it runs on the timer thread. The session is closed there too,
+  // after this job.
   environment_.timers.call_soon([this, number, session = slot.session.get()] {
     if (const auto opened =
             session->connection().open(environment_.address, session->requested_timeout());
@@ -149,13 +150,13 @@ void Locks::complete_grants(SessionSlot& slot, const std::optional<Error>& why) 
   }
 }
 
-/// Everything that hung on it is over.
+/// Ends a slot, with the leases and holds of its session.
 void Locks::slot_ended(Number number, const Error& reason) {
   const auto it = slots_.find(number);
   if (it == slots_.end()) {
     return;
   }
-  const auto why = reason;  // It may be the seat's own.
+  const auto why = reason;  // Copy: `reason` may be a member of the slot that is destroyed below.
   auto& slot = it->second;
   std::vector<LeaseId> leases;
   std::vector<LeaseId> migrating;
@@ -170,7 +171,7 @@ void Locks::slot_ended(Number number, const Error& reason) {
       holds.push_back(one);
     }
   }
-  // A lease that was never granted is refused, and not lost: its waits say why.
+  // A lease that was never granted is rejected, not lost: its waits report the reason.
   const bool was_good = slot.is_accepted;
   complete_grants(slot, why);
   retire(number);
@@ -214,7 +215,8 @@ void Locks::migrate(LeaseId id) {
   auto& lease = leases_.at(id);
   auto* const slot = slot_for(lease.ttl);
   if (slot == nullptr) {
-    return;  // It ends by its time. There was a session for it, so this does not happen.
+    // Unreachable, because the slot of the ended session is free; otherwise the lease would expire.
+    return;
   }
   slot->leases.push_back(id);
   lease.slot = slot->number;
@@ -226,7 +228,7 @@ void Locks::migrate(LeaseId id) {
   }
 }
 
-/// One session is always there, or will be.
+/// Reopens the main session, at once after an expiry and after a delay after a rejection.
 void Locks::reopen_main(const Error& why) {
   constexpr std::chrono::seconds pause{1};
   environment_.opened(std::unexpected(why));
@@ -237,7 +239,7 @@ void Locks::reopen_main(const Error& why) {
   call_later(Clock::now() + pause, [this] { main_slot_ = new_slot(default_ttl).number; });
 }
 
-/// Nobody asks it any more; it is closed where that may take its time.
+/// Closes a session on the timer thread, because that may block.
 void Locks::retire(Number number) {
   const auto it = slots_.find(number);
   it->second.session->end();
@@ -245,7 +247,7 @@ void Locks::retire(Number number) {
   slots_.erase(it);
 }
 
-/// A sign of life; docs/decisions/0020 says why the C client's own are too rare.
+/// Heartbeat; docs/decisions/0020 explains why those of the C client are too rare.
 void Locks::send_heartbeat(Number number) {
   const auto it = slots_.find(number);
   if (it == slots_.end()) {
@@ -261,7 +263,8 @@ void Locks::send_heartbeat(Number number) {
   auto timeout = slot.session->requested_timeout();
   if (slot.session->is_connected()) {
     slot.session->connection().sync([](const Reply&) {});
-    timeout = std::min(timeout, slot.session->connection().timeout());  // They may give less.
+    // The servers may grant less.
+    timeout = std::min(timeout, slot.session->connection().timeout());
   }
   call_later(now + heartbeat_interval(timeout), [this, number] { send_heartbeat(number); });
 }
@@ -313,12 +316,12 @@ void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
   }
 }
 
-/// One batch of leases, by a question for each session.
+/// One batch of renewals, with one request per session.
 struct Locks::Renewal {
   Renewed alive{};
   Backend::Done<Renewed> done{};
   std::optional<Error> error{};
-  std::size_t parts_left = 1;  ///< Not answered; 1 for the asking itself.
+  std::size_t parts_left = 1;  ///< Pending requests, plus one while they are being sent.
 
   void part_done(DeferredCallbacks& deferred) {
     if (--parts_left > 0) {
@@ -356,8 +359,8 @@ void Locks::renew_part(const std::shared_ptr<Renewal>& renewal, Number slot,
     return;
   }
   ++renewal->parts_left;
-  // To the leader, which is the one to say whether the session lives; a server that is cut off from
-  // the others would say yes for a while.
+  // Only the leader knows whether the session is alive; a partitioned follower would confirm it for
+  // a while.
   session.connection().sync([this, renewal, indexes = std::move(indexes)](const Reply& reply) {
     if (reply.code == ZOK) {
       for (const auto index : indexes) {
@@ -379,7 +382,7 @@ void Locks::check_deadline(LeaseId id) {
     call_later(it->second.deadline, [this, id] { check_deadline(id); });
     return;
   }
-  // Nobody renewed it. The session lives on, and others with it.
+  // The lease was not renewed in time. Its session stays alive for other leases.
   if (listener_ != nullptr) {
     environment_.deferred.add([listener = listener_, id] { listener->lease_lost(id); });
   }
@@ -430,7 +433,7 @@ void Locks::end() {
   const Error ends{.code = Errc::unavailable, .detail = "the client is closed"};
   std::vector<Number> numbers;
   for (auto& [number, slot] : slots_) {
-    slot.is_accepted = false;  // What is told is why, and not that a session was lost.
+    slot.is_accepted = false;  // The holds fail with `ends`, not with a session loss.
     numbers.push_back(number);
   }
   for (const auto& [one, query] : std::exchange(queries_, {})) {

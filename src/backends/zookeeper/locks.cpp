@@ -25,7 +25,7 @@ Error lease_ended() {
 
 Locks::Locks(Environment environment) : environment_(std::move(environment)) {}
 
-// Acquiring.
+// Acquire.
 
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   const auto it = leases_.find(request.lease);
@@ -55,7 +55,8 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   begin_claim(number);
 }
 
-/// What the lease has of this name already. True: that decides it.
+/// Handles a conflict with a hold or wait of the same lease. Returns true if that decides the
+/// request.
 bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Granted>& done) {
   const auto& item = request.spec->items.front();
   for (const auto number : lease.holds) {
@@ -69,7 +70,7 @@ bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Gra
     const bool is_covered = is_exclusive(hold->kind) || !wants_all;
     if (!is_exclusive(hold->kind) && !wants_all &&
         request.spec->self_conflict == SelfConflict::refuse) {
-      continue;  // Two shares are no conflict.
+      continue;  // Shared holds do not conflict.
     }
     if (request.spec->self_conflict == SelfConflict::refuse) {
       environment_.deferred.complete<Granted>(
@@ -134,7 +135,7 @@ void Locks::claim_decided(Number number, Result<Grant> grant) {
   settle(*hold, *hold->granted);
 }
 
-/// Tells everybody who waits for it.
+/// Completes all pending requests of the hold.
 void Locks::settle(Hold& hold, const Result<Granted>& answer) {
   for (auto& entry : hold.requests) {
     if (entry.done) {
@@ -159,7 +160,7 @@ void Locks::abandon(LeaseId lease, RequestId request) {
     return;
   }
   if (!session_of(*hold)->is_connected()) {
-    // Nobody is there to be told. It is told now, and what may be there is deleted later.
+    // Without a connection the caller gets `cancelled` now; a node that may exist is deleted later.
     environment_.deferred.complete<Granted>(std::move(done), fail(Errc::cancelled));
     release_hold(number, [](const Result<void>&) {});
     return;
@@ -169,7 +170,7 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   });
 }
 
-// Giving back.
+// Release.
 
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   const auto it = by_request_.find(RequestKey{.lease = request.lease, .request = request.acquired});
@@ -191,7 +192,7 @@ void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   });
 }
 
-/// Whoever waits for it is told why not; what is there of it is deleted.
+/// Fails the pending requests and deletes the nodes of the hold.
 void Locks::reject(Number number, const Error& why) {
   settle(*find(number), std::unexpected(why));
   release_hold(number, [](const Result<void>&) {});
@@ -252,7 +253,7 @@ void Locks::forget(Number number) {
   holds_.erase(it);
 }
 
-/// Somebody else deleted a node of ours.
+/// Handles the deletion of a node by another client.
 void Locks::claim_lost(Number slot, ClaimId claim) {
   const auto it = by_claim_.find({slot, claim});
   auto* const hold = it == by_claim_.end() ? nullptr : find(it->second);

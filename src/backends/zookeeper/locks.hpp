@@ -22,8 +22,10 @@
 
 namespace tenure::backends::zookeeper {
 
-/// What is asked of the locks at an ensemble: leases, waits, holds. Leases of one ttl share a
-/// session; a lease is nothing at the servers but the nodes that hang on it. All at the desk.
+/// Leases, waits and holds at a ZooKeeper ensemble. Leases of one TTL share a session; the servers
+/// know a lease only by the nodes attached to it.
+///
+/// Not thread safe: all calls run on the strand.
 class Locks {
  public:
   struct Environment {
@@ -31,19 +33,19 @@ class Locks {
     TimerThread& timers;
     DeferredCallbacks& deferred;
     const Address& address;
-    /// The session that is always there: connected, or why not.
+    /// Called when the main session is connected, or with the reason why not.
     std::function<void(Result<void>)> opened{};
   };
 
   explicit Locks(Environment environment);
   Locks(const Locks&) = delete;
   Locks& operator=(const Locks&) = delete;
-  /// Not at the desk.
+  /// REQUIRES: not on the strand.
   ~Locks() = default;
 
   void open();
   void set_listener(Listener* listener);
-  /// Everything is answered; nothing is asked any more. The sessions end with the object.
+  /// Completes everything and stops. The sessions are closed by the destructor.
   void end();
 
   void grant_lease(const LeaseRequest& request, Backend::Done<void> done);
@@ -54,20 +56,21 @@ class Locks {
   void release(const ReleaseRequest& request, Backend::Done<void> done);
   void holders(const std::string& name, Backend::Done<std::vector<Holder>> done);
 
-  /// Every session that there is.
+  /// All open sessions.
   [[nodiscard]] std::vector<Session*> sessions();
 
  private:
   using Number = std::uint64_t;
 
-  /// A session and who uses it.
+  /// Session slot: one session and the leases that use it.
   struct SessionSlot {
     Number number = 0;
     std::chrono::milliseconds ttl{};
-    bool is_accepted = false;          ///< The servers gave what we asked for.
-    std::optional<Error> rejection{};  ///< Or they did not.
+    bool is_accepted = false;          ///< The negotiated timeout carries the TTL of the slot.
+    std::optional<Error> rejection{};  ///< Reason why it does not.
     std::vector<LeaseId> leases{};
-    std::vector<std::pair<LeaseId, Backend::Done<void>>> pending_grants{};  ///< Grants of leases.
+    /// Lease grants that wait for the session.
+    std::vector<std::pair<LeaseId, Backend::Done<void>>> pending_grants{};
     TimerThread::Clock::time_point idle_since{};
     std::unique_ptr<Session> session{};
   };
@@ -77,12 +80,12 @@ class Locks {
     TimerThread::Clock::time_point deadline{};
     std::vector<Number> holds{};
   };
-  /// One request of a hold; several share it by reentry.
+  /// One acquire request of a hold; reentrant requests share the hold.
   struct HoldRequest {
     RequestId request{};
     Backend::Done<Granted> done{};
   };
-  /// What is wanted, waited for, or held: one node, or those of a semaphore.
+  /// A wait or hold: one node, or the nodes of a semaphore.
   struct Hold {
     LeaseId lease{};
     Number slot = 0;
@@ -91,19 +94,19 @@ class Locks {
     Kind kind = Kind::lock;
     Queue queue = Queue::wait;
     std::vector<HoldRequest> requests{};
-    ClaimId claim{};  ///< Of a semaphore: its gate.
+    ClaimId claim{};  ///< Claim of the node; for a semaphore, of its gate.
     std::optional<Granted> granted{};
-    // Of a semaphore:
+    // Semaphores only:
     std::optional<Permits> permits{};
     std::vector<ClaimId> leases{};
     std::size_t permits_created = 0;
     std::size_t position = 0;
     bool owns_gate = false;
     bool is_capacity_known = false;
-    bool awaits_permit = false;  ///< Waits until there is room.
-    // When it is over:
+    bool awaits_permit = false;  ///< Waits until a permit is released.
+    // Release only:
     bool is_releasing = false;
-    std::size_t parts_left = 0;  ///< Nodes that are not gone yet.
+    std::size_t parts_left = 0;  ///< Nodes whose deletion is pending.
     Result<void> release_result{};
     std::vector<std::move_only_function<void(Result<void>)>> on_released{};
   };
@@ -123,7 +126,7 @@ class Locks {
   void claim_lost(Number slot, ClaimId claim);
   [[nodiscard]] std::string value_of(const Hold& hold) const;
 
-  // locks_permits.cpp: a semaphore is a gate, and leases behind it.
+  // locks_semaphore.cpp: a semaphore is a gate and the leases behind it.
   void gate_acquired(Number number, Result<Grant> grant);
   void count_permits(Number number);
   void permits_counted(Number number, const Reply& reply);
@@ -133,14 +136,14 @@ class Locks {
   void gate_released(Number number, FencingToken token);
   void permits_changed(Number slot, const std::string& folder);
 
-  // locks_leases.cpp: leases and the sessions that carry them.
+  // leases.cpp: leases and the sessions that carry them.
   [[nodiscard]] SessionSlot* slot_for(std::chrono::milliseconds ttl);
   SessionSlot& new_slot(std::chrono::milliseconds ttl);
   void slot_state_changed(Number number, Connection::State state);
   void slot_connected(SessionSlot& slot);
   void slot_ended(Number number, const Error& why);
   void reopen_main(const Error& why);
-  /// Nothing of it was ever there: it can go on in another session, and nobody will have noticed.
+  /// Whether the lease has no node at the servers, so it can migrate to another session unnoticed.
   [[nodiscard]] bool can_migrate(const Lease& lease);
   void migrate(LeaseId id);
   void retire(Number number);
@@ -165,7 +168,7 @@ class Locks {
   bool is_reported_connected_ = false;
   bool is_ended_ = false;
   Number last_number_ = 0;
-  Number main_slot_ = 0;  ///< 0: it ended, and the next one waits a moment.
+  Number main_slot_ = 0;  ///< Slot of the main session; 0: it ended and is reopened after a delay.
   std::map<Number, SessionSlot> slots_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   absl::flat_hash_map<Number, std::unique_ptr<Hold>> holds_;

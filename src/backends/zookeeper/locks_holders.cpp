@@ -8,14 +8,14 @@
 #include "backends/zookeeper/node_value.hpp"
 #include "backends/zookeeper/paths.hpp"
 
-// Who holds a name at the moment.
+// Query for the current holders of a name.
 
 namespace tenure::backends::zookeeper {
 namespace {
 
 constexpr std::size_t holders_max = 1000;
 
-/// Those at the front that hold together.
+/// Nodes at the front of the queue that hold the lock together.
 std::vector<std::string_view> front_of(const std::vector<std::string_view>& names) {
   std::vector<std::pair<Ticket, std::string_view>> queue;
   for (const auto name : names) {
@@ -68,7 +68,7 @@ void Locks::holders(const std::string& name, Backend::Done<std::vector<Holder>> 
   queries_.emplace(number, query);
   auto& session = *slots_.at(main_slot_).session;
   if (session.is_connected()) {
-    // What was acknowledged anywhere before is in the answer.
+    // The sync makes the list include everything acknowledged before.
     session.connection().sync([](const Reply&) {});
   }
   session.list(query->folder, Connection::Watch::no, [this, number](const Reply& reply) {
@@ -124,7 +124,7 @@ void Locks::query_each(Number number) {
     slots_.at(main_slot_).session->get(path, [query, part_done](const Reply& reply) {
       auto value = read_value(reply.value);
       const bool is_ours = value.lease != LeaseId{};
-      // Several permits of one request are one holder.
+      // Several permits of one request count as one holder.
       if (reply.code == ZOK &&
           (!is_ours ||
            query->seen.insert({.lease = value.lease, .request = value.request}).second)) {

@@ -7,9 +7,9 @@
 #include "backends/zookeeper/node_value.hpp"
 #include "backends/zookeeper/paths.hpp"
 
-// A semaphore, by the recipe of Curator's InterProcessSemaphoreV2: a mutex (the gate) that only one
-// passes at a time, so that nobody is overtaken, and behind it a node for every permit that is out.
-// We make ours when there is room for all that we want, and not before.
+// Semaphores, by the recipe of Curator's InterProcessSemaphoreV2: a mutex (the gate) that admits
+// one request at a time in FIFO order, and behind it one node per granted permit. Tenure creates
+// its permit nodes only when all of them fit.
 
 namespace tenure::backends::zookeeper {
 
@@ -59,7 +59,8 @@ void Locks::permits_counted(Number number, const Reply& reply) {
   }
 }
 
-/// Two programs that disagree would both be wrong. Others than ours do not say what they think.
+/// Programs with different capacities would break the limit, so a mismatch is an error. Nodes of
+/// other libraries do not carry a capacity.
 void Locks::check_capacity(Number number, const Reply& reply) {
   auto* const hold = find(number);
   if (hold == nullptr || hold->is_releasing) {
@@ -99,15 +100,16 @@ void Locks::permit_created(Number number, Result<Grant> grant) {
     return;
   }
   if (!grant) {
-    // Which one it was does not matter: leaving what is not there is no harm.
+    // The failed claim needs no special case: withdrawing a missing node is harmless.
     reject(number, grant.error());
     return;
   }
   if (++hold->permits_created < hold->leases.size()) {
     return;
   }
-  // The last one is the newest; whoever comes later has newer ones. Told when the gate is open
-  // again: until then somebody who asks once would be refused, though there is room.
+  // The last node has the largest token; later requests get larger ones. The grant is reported
+  // after the gate is released, because until then a try_lock of another client would fail although
+  // permits are free.
   by_claim_.erase({hold->slot, hold->claim});
   session_of(*hold)->withdraw(
       std::exchange(hold->claim, {}),

@@ -10,7 +10,8 @@
 
 namespace tenure::backends::zookeeper {
 
-/// What a node of ours says, for people and for other clients of ours. Two lines, and the rest:
+/// Value of a queue node, readable for operators and parsed by other clients. Two lines and the
+/// rest:
 ///
 ///   owner
 ///   lease=1f request=2 capacity=3
@@ -19,12 +20,12 @@ struct Value {
   std::string owner{};
   LeaseId lease{};
   RequestId request{};
-  std::uint32_t capacity = 0;  ///< Of a semaphore; 0: unknown, or none.
+  std::uint32_t capacity = 0;  ///< Capacity of the semaphore; 0: unknown, or not a semaphore.
   std::string metadata{};
 };
 
 [[nodiscard]] std::string write_value(const Value& value);
-/// Whatever somebody wrote there: what cannot be read is left out, and the owner is the first line.
+/// Parses a value leniently: unreadable fields are left out, and the first line is the owner.
 [[nodiscard]] Value read_value(std::string_view text);
 
 }  // namespace tenure::backends::zookeeper

@@ -47,7 +47,7 @@ std::optional<Ticket> ticket_of_recipe(std::string_view node) {
   }
   const auto digits = node.find_last_not_of("0123456789");
   const auto before = node.find_last_not_of("0123456789", digits - 1);
-  // A sequence with a sign has its '-' beside the one that belongs to the name.
+  // A negative sequence number has its own '-' next to the separator.
   const auto begin = before + 1 == digits && digits > 2 ? digits : digits + 1;
   const auto sequence = sequence_from(node.substr(begin));
   return sequence ? std::optional(Ticket{.sequence = *sequence}) : std::nullopt;
@@ -75,7 +75,7 @@ std::optional<Ticket> ticket_of(std::string_view node) {
 
 std::string fresh_prefix(Kind kind) {
   constexpr std::string_view digits = "0123456789abcdef";
-  // As a UUID of version 4, which is what others expect between "_c_" and the marker.
+  // A UUID of version 4, which other libraries expect between "_c_" and the marker.
   constexpr std::string_view form = "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx";
   std::string prefix = "_c_";
   std::uint64_t chance = 0;

@@ -5,26 +5,25 @@
 #include <string>
 #include <string_view>
 
-/// The names of the nodes that make a queue. They are those of the well-known recipes, so that
-/// programs with other libraries and we exclude each other: docs/reference/zookeeper_nodes.md.
+/// Names of queue nodes. They follow the well-known recipes, so that programs with other libraries
+/// and Tenure exclude each other: docs/reference/zookeeper_nodes.md.
 namespace tenure::backends::zookeeper {
 
-/// What ZooKeeper puts at the end of a sequential name: a counter of 32 bits with a sign, which
-/// wraps.
+/// Suffix of a sequential node: a signed 32-bit counter that wraps.
 struct Sequence {
   std::int32_t number = 0;
 
   friend bool operator==(const Sequence&, const Sequence&) = default;
 };
 
-/// By how much it is younger than another, or older if negative. Orders any set of numbers, also
-/// one that nobody's counter made.
+/// Signed distance of two counters modulo 2^32. It orders any set of numbers, also numbers written
+/// by hand.
 [[nodiscard]] constexpr std::int32_t distance(Sequence from, Sequence to) noexcept {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(to.number) -
                                    static_cast<std::uint32_t>(from.number));
 }
 
-/// Is `a` the older one? REQUIRES: less than 2^31 were created in between.
+/// Whether `a` is older. REQUIRES: fewer than 2^31 nodes were created in between.
 [[nodiscard]] constexpr bool precedes(Sequence a, Sequence b) noexcept {
   return distance(b, a) < 0;
 }
@@ -32,19 +31,19 @@ struct Sequence {
   return {static_cast<std::int32_t>(static_cast<std::uint32_t>(one.number) + 1U)};
 }
 
-/// What somebody wants who made a node.
+/// Claim of a queue node.
 enum class Kind : std::uint8_t {
-  lock,   ///< All of it: a mutex.
-  write,  ///< All of it: a read-write lock.
-  read,   ///< Beside others who read.
-  lease,  ///< A permit of a semaphore. It is there or it is not; nobody waits by it.
+  lock,   ///< Exclusive, as a mutex.
+  write,  ///< Exclusive, as a read-write lock.
+  read,   ///< Shared.
+  lease,  ///< Permit of a semaphore; exists or not, and never waits.
 };
 
 [[nodiscard]] constexpr bool is_exclusive(Kind kind) noexcept {
   return kind == Kind::lock || kind == Kind::write;
 }
 
-/// One node of a queue, by its name.
+/// Queue node, parsed from its name.
 struct Ticket {
   Sequence sequence{};
   Kind kind = Kind::lock;
@@ -52,11 +51,11 @@ struct Ticket {
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
-/// Nothing: it is no node of a queue, but another lock below this one, say.
+/// Parses a node name; empty if it is not a queue node, for example another lock below this one.
 [[nodiscard]] std::optional<Ticket> ticket_of(std::string_view node);
 
-/// How a node of ours begins, up to the sequence. Nobody else's does: by this it is found again
-/// when the answer to its creation was lost.
+/// Unique name prefix up to the sequence number. It identifies the node when the reply to its
+/// creation was lost.
 [[nodiscard]] std::string fresh_prefix(Kind kind);
 
 }  // namespace tenure::backends::zookeeper

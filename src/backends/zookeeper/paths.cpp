@@ -30,8 +30,8 @@ char32_t code_point(std::string_view character) {
   return code;
 }
 
-/// ZooKeeper refuses control characters, private use and the specials of Unicode; surrogates are
-/// how its Java sees everything beyond U+FFFF.
+/// ZooKeeper rejects control characters, private use and Unicode specials; surrogates represent
+/// characters beyond U+FFFF in its Java strings.
 bool is_taken(char32_t code) {
   const bool is_control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool is_private = code >= 0xD800 && code <= 0xF8FF;
@@ -40,7 +40,7 @@ bool is_taken(char32_t code) {
 
 void append_part(std::string& path, std::string_view part) {
   if (part.empty()) {
-    path.push_back('%');  // Which no other part becomes.
+    path.push_back('%');  // No other component becomes "%".
     return;
   }
   if (part == "." || part == "..") {
@@ -71,7 +71,7 @@ std::string folder_of(std::string_view chroot, std::string_view name) {
     const auto part = name.substr(0, slash);
     path.push_back('/');
     if (is_first && chroot.empty() && part == "zookeeper") {
-      append_escaped(path, part.substr(0, 1));  // Its own folder.
+      append_escaped(path, part.substr(0, 1));  // Would denote the folder itself.
       append_part(path, part.substr(1));
     } else {
       append_part(path, part);

@@ -26,7 +26,7 @@ bool QueueView::covers(Sequence sequence) const noexcept {
 void QueueView::add(const Contender& contender) {
   const auto sequence = contender.ticket.sequence;
   if (covered_ && sequence == after(*covered_)) {
-    // Nobody came in between.
+    // No other node was created in between.
     covered_ = sequence;
   }
   if (ours_++ == 0) {
@@ -36,14 +36,14 @@ void QueueView::add(const Contender& contender) {
   if (is_new) {
     enqueue(it->second);
   } else {
-    it->second.ours = contender.ours;  // Listed before its creation was answered.
+    it->second.ours = contender.ours;  // Listed before the reply to its creation arrived.
   }
 }
 
 void QueueView::replace(const std::vector<std::string_view>& names) {
   const absl::flat_hash_set<std::string_view> there(names.begin(), names.end());
   drop_if([&](const Contender& one) {
-    // One of ours that is missing may be newer than the list; it has its own ways to hear.
+    // A missing own node may be newer than the list; its own watch reports a deletion.
     return one.ours == ClaimId{} && !there.contains(one.node);
   });
   for (const auto name : names) {
@@ -63,7 +63,7 @@ void QueueView::replace(const std::vector<std::string_view>& names) {
   }
 }
 
-/// Orders all anew.
+/// Rebuilds the order from a new origin.
 void QueueView::reorder_from(Sequence origin) {
   order_ = Order(Earlier{.origin = origin});
   exclusive_ = Order(Earlier{.origin = origin});
@@ -116,7 +116,7 @@ const QueueView::Contender* QueueView::conflicting_with(Kind kind) const {
   return those.empty() ? nullptr : *those.rbegin();
 }
 
-// Counted from both ends: most who ask have just come, and few hold.
+// Counts from both ends, because most queries concern the newest nodes and few nodes hold the lock.
 std::size_t QueueView::position_of(const Contender& one) const {
   const auto self = order_.find(&one);
   const auto waiting = exclusive_.empty() ? order_.end() : order_.find(*exclusive_.begin());
@@ -126,7 +126,7 @@ std::size_t QueueView::position_of(const Contender& one) const {
   if (before <= holding) {
     return 1;
   }
-  // The first of all holds, if it wants all.
+  // The first node holds the lock if it is exclusive.
   return before - (holding == 0 ? 1 : holding) + 1;
 }
 

@@ -17,57 +17,59 @@
 
 namespace tenure::backends::zookeeper {
 
-/// One node that we want to have, or have. 0 is none.
+/// Id of a node that this client wants or has; 0: none.
 using ClaimId = Strong<std::uint64_t, struct ClaimIdTag>;
 
-/// What a session knows of the queue in one folder, so that it need not list it again and again.
+/// Cached view of the queue in one folder, which avoids listing it for every operation.
 ///
-/// INVARIANT: of the nodes up to `covered`, a number that the folder's counter gave to us, those
-/// that are there are in the view. The view may have nodes that have gone meanwhile, others' only:
-/// so who has nobody in his way here has nobody in his way.
+/// INVARIANT: every existing node up to `covered`, a number that the folder's counter assigned to
+/// this client, is in the view. The view may contain deleted nodes of other clients, so a node
+/// without a conflict in the view has none at the servers.
 ///
-/// It is worth something only while the folder stays the same one: numbers begin anew in a new
-/// folder. Whoever uses it sees to that, and forgets all if in doubt.
+/// The view is valid only for one incarnation of the folder, because sequence numbers restart in a
+/// new folder. The owner detects that, and forgets everything if in doubt. Not thread safe.
 class QueueView {
  public:
   struct Contender {
     std::string node{};
     Ticket ticket{};
-    ClaimId ours{};  ///< 0: somebody else's.
+    ClaimId ours{};  ///< Claim of this client; 0: a node of another client.
   };
 
-  /// The view has all nodes up to this one.
+  /// Whether the view contains every node up to this one.
   [[nodiscard]] bool covers(Sequence sequence) const noexcept;
-  /// There is something to go on with: the next node may be the next number.
+  /// Whether the next sequence number can extend the view without a list.
   [[nodiscard]] bool is_usable() const noexcept { return covered_.has_value(); }
   [[nodiscard]] bool empty() const noexcept { return contenders_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return contenders_.size(); }
 
-  /// A node of ours was created.
+  /// Adds a created node of this client.
   void add(const Contender& contender);
-  /// All names that there are; others than those of queues count for nothing. Ours stay ours.
+  /// Replaces the view by a full list. Names that are not queue nodes are ignored; claims of this
+  /// client are kept.
   void replace(const std::vector<std::string_view>& names);
-  /// It is gone. False: it was not known.
+  /// Removes a deleted node. Returns false if it was unknown.
   bool remove(std::string_view node);
-  /// Our nodes stay; all else is unknown.
+  /// Forgets all nodes of other clients.
   void forget();
 
   [[nodiscard]] const Contender* find(std::string_view node) const;
-  /// Whom it has to wait for: the last one before it that it cannot be beside. Null: it may go.
+  /// Last conflicting predecessor; null: the node is granted.
   [[nodiscard]] const Contender* blocker_of(const Contender& one) const;
-  /// Somebody that one who comes now could not be beside. Null: nobody.
+  /// Any node that conflicts with a new node of this kind; null: none.
   [[nodiscard]] const Contender* conflicting_with(Kind kind) const;
-  /// How many wait in front of it, and itself.
+  /// Position among the waiters, counted from 1.
   [[nodiscard]] std::size_t position_of(const Contender& one) const;
 
-  /// All of ours, the first in the queue first.
+  /// Claims of this client in queue order.
   [[nodiscard]] std::vector<ClaimId> ours() const;
-  /// Ours that waited for this one, which is no longer there: behind it, up to the first that wants
-  /// all; only that one, if this one did not want all.
+  /// Claims of this client to re-evaluate after the deletion of `ticket`: the ones behind it, up to
+  /// the first exclusive one; only that one, if `ticket` was shared.
   [[nodiscard]] std::vector<ClaimId> waiters_of(const Ticket& ticket) const;
 
  private:
-  /// Seen from one of ours, so that it is an order whatever numbers others write by hand.
+  /// Order by distance from an own node: a strict order for any numbers, also for numbers written
+  /// by hand.
   struct Earlier {
     using is_transparent = void;
     Sequence origin;
@@ -96,7 +98,7 @@ class QueueView {
 
   std::map<std::string, Contender, std::less<>> contenders_;
   Order order_;
-  Order exclusive_;  ///< Those in it that want all.
+  Order exclusive_;  ///< Exclusive nodes in queue order.
   std::optional<Sequence> covered_;
   std::size_t ours_ = 0;
 };

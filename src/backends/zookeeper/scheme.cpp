@@ -33,7 +33,7 @@ const bool is_added = [] {
 }  // namespace
 }  // namespace tenure::backends::zookeeper
 
-/// Symbol that the package asks for, so that a linker keeps this file of a static library.
+/// Symbol that the package references, so that a linker keeps this file of a static library.
 extern "C" bool tenure_has_zookeeper() {
   return tenure::backends::zookeeper::is_added;
 }

@@ -7,17 +7,17 @@
 #include "backends/zookeeper/errors.hpp"
 #include "backends/zookeeper/paths.hpp"
 
-// The life of a node: made, perhaps lost sight of, there, deleted.
+// Life cycle of a node: creation, recovery after a lost reply, deletion.
 
 namespace tenure::backends::zookeeper {
 namespace {
 
-/// A folder that is empty may be deleted again and again just before we come.
+/// Attempts to create a node whose folder the servers delete concurrently because it is empty.
 constexpr int create_attempts_max = 8;
-/// Folders that are missing one above the other; names and chroots have fewer parts.
+/// Maximum depth of missing parent folders; names and chroots have fewer components.
 constexpr int depth_max = 1100;
 
-/// Names to remember, by which it is seen that one comes again.
+/// Maximum number of recently used folders to remember.
 constexpr std::size_t recent_folders_max = 4096;
 
 bool needs_order(Kind kind) {
@@ -83,7 +83,7 @@ void Session::withdraw(ClaimId id, OnRemoved on_removed) {
   } else if (claim->stage == Stage::unsent) {
     erase(id)->on_removed({});
   } else {
-    // When it is known whether it was made.
+    // Otherwise the node is deleted once its creation is confirmed.
   }
 }
 
@@ -104,7 +104,7 @@ void Session::send(ClaimId id) {
     return;
   }
   if (!folder.view.is_usable()) {
-    refresh(name, folder);  // Right behind it, so that both answers come together.
+    refresh(name, folder);  // Sent right behind the creation, so that both replies arrive together.
   }
   if (recent_folders_.size() >= recent_folders_max) {
     recent_folders_.clear();
@@ -114,11 +114,14 @@ void Session::send(ClaimId id) {
   }
 }
 
-/// Who is not to wait need not leave a trace where somebody is before him.
+/// A request that does not wait first lists the queue, so that it leaves no node behind if a
+/// conflict exists.
 void Session::send_if_free(ClaimId id) {
   auto& claim = *find(id);
   ++claim.attempts;
-  claim.stage = Stage::creating;  // Nothing is, but it is busy; lost, it begins again.
+  // No node is being created; the stage marks the claim busy. After a connection loss it starts
+  // again.
+  claim.stage = Stage::creating;
   connection_.sync([](const Reply&) {});
   connection_.list(claim.spec.folder, Connection::Watch::no, [this, id](const Reply& reply) {
     auto* const waiting = find(id);
@@ -188,7 +191,7 @@ void Session::created(ClaimId id, const Reply& reply) {
 void Session::confirm_created(ClaimId id, Claim& claim, const Reply& reply) {
   const auto ticket = ticket_of(last_of(reply.path));
   if (!ticket || reply.ephemeral_owner != connection_.session()) {
-    // What is not this session's does not live and die with it.
+    // A node of another session does not expire with this one.
     reject(id, {.code = Errc::unavailable,
                 .detail = claim.spec.folder + ": received a node of another session; is a proxy "
                                               "between us and ZooKeeper?"});
@@ -216,7 +219,7 @@ void Session::confirm_created(ClaimId id, Claim& claim, const Reply& reply) {
   }
 }
 
-/// REQUIRES: no node of it is there, or none that we could find again.
+/// REQUIRES: no node of the claim exists, or none that could be found again.
 void Session::reject(ClaimId id, Error why) {
   const auto claim = erase(id);
   if (claim->is_withdrawn) {
@@ -244,7 +247,8 @@ void Session::delete_done(ClaimId id, const Reply& reply) {
   if (is_connection_lost(reply.code)) {
     claim->is_delete_sent = false;
     claim->is_delete_unconfirmed = true;
-    ++folder_of(*claim).anchors;  // Perhaps; after a lost connection all is listed anew anyhow.
+    // Conservative: the node may still exist. After a reconnect the folder is listed anyway.
+    ++folder_of(*claim).anchors;
     return;
   }
   Result<void> answer;
@@ -264,7 +268,7 @@ void Session::delete_done(ClaimId id, const Reply& reply) {
   }
 }
 
-/// It is none of ours any more. What the queue thinks of its node is for others to say.
+/// Removes a claim from all tables. The view of the queue is updated separately.
 std::unique_ptr<Session::Claim> Session::erase(ClaimId id) {
   const auto it = claims_.find(id);
   auto claim = std::move(it->second);
@@ -278,7 +282,7 @@ std::unique_ptr<Session::Claim> Session::erase(ClaimId id) {
     }
   }
   if (--folder.claims == 0 && !folder.is_watched && !folder.is_watch_pending) {
-    // gone() is not needed where nobody waits.
+    // Without claims in the folder no waiter needs node_deleted().
     folders_.erase(claim->spec.folder);
   }
   return claim;

@@ -26,54 +26,54 @@
 
 namespace tenure::backends::zookeeper {
 
-/// A node to be made in a folder.
+/// Specification of a queue node to create.
 struct NodeSpec {
   std::string folder{};
   Kind kind = Kind::lock;
   Queue queue = Queue::wait;
-  std::string value{};  ///< What the node has to say.
+  std::string value{};  ///< Value of the node, see node_value.hpp.
 };
 
-/// It may go.
+/// Grant of a claim.
 struct Grant {
   FencingToken token{};
-  std::size_t position = 0;  ///< Where it began to wait; 0: it did not.
+  std::size_t position = 0;  ///< Position on entry to the queue; 0: granted at once.
 };
 
-/// One session and the nodes we have or want on it: they are made, found again when an answer was
-/// lost, watched, told when they may go, and deleted, whatever happens to the connection in
-/// between. Knows nothing of requests and leases.
+/// One ZooKeeper session and the nodes claimed on it. Nodes are created, found again after a lost
+/// reply, watched, granted and deleted across reconnects. It knows nothing about requests and
+/// leases.
 ///
-///   unsent → creating → there (waits, or may go) → deleted
+///   unsent → creating → exists (waiting or granted) → deleted
 ///               ↓ ↑        ↑
-///              lost ───────┘      asked for after the next connection, by its unique name
+///           unconfirmed ───┘      resolved after the reconnect by the unique name
 ///
-/// All at the desk.
+/// Not thread safe: all calls run on the strand.
 class Session {
  public:
   using OnDecision = std::move_only_function<void(Result<Grant>)>;
   using OnRemoved = std::move_only_function<void(Result<void>)>;
   struct Callbacks {
     std::function<void(Connection::State)> changed{};
-    /// A node of ours that may go, or waits, was deleted by somebody else. It is forgotten.
+    /// Another client deleted a granted or waiting node. The claim is forgotten.
     std::function<void(ClaimId)> deleted_externally{};
-    /// The children of a folder changed that list() was asked to watch.
+    /// The children of a folder that list() watches changed.
     std::function<void(const std::string& folder)> children{};
   };
   struct Environment {
     Strand& strand;
     TimerThread& timers;
-    /// Does it at that time, at the desk, if the session is not over by then.
+    /// Runs a job on the strand at that time, unless the session has ended.
     std::function<void(TimerThread::Clock::time_point, Strand::Job)> later{};
   };
 
   Session(Environment environment, std::chrono::milliseconds requested_timeout, Callbacks calls);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Not at the desk: see Link.
+  /// REQUIRES: not on the strand, see Connection.
   ~Session() = default;
 
-  /// The timeout that was asked for.
+  /// Requested session timeout.
   [[nodiscard]] std::chrono::milliseconds requested_timeout() const noexcept {
     return requested_timeout_;
   }
@@ -81,57 +81,61 @@ class Session {
   [[nodiscard]] bool is_connected() const noexcept {
     return !is_ended_ && connection_.state() == Connection::State::connected;
   }
-  /// It is over: nothing is answered any more, and nothing done.
+  /// Ends the session: no callback runs any more.
   void end() noexcept { is_ended_ = true; }
 
-  /// Makes a node and says when it may go, or why not; `would_block` only after it is gone again.
-  /// The verdict comes once, or never if the claim leaves before.
+  /// Creates a node and reports the grant or the error; `would_block` only after the node is
+  /// deleted again. `on_decision` is called once, or never if the claim is withdrawn first.
   ClaimId claim(NodeSpec spec, OnDecision on_decision);
-  /// Deletes it, whatever it takes; `left` is told when it is gone: `not_held` if it was gone
-  /// before. REQUIRES: it was claimed, and neither refused nor left nor taken.
+  /// Withdraws a claim: deletes its node, with retries. `on_removed` is called after the deletion;
+  /// `not_held`: the node was gone before. REQUIRES: the claim was neither refused, withdrawn nor
+  /// deleted externally.
   void withdraw(ClaimId id, OnRemoved on_removed);
-  /// Has it been seen in its queue?
+  /// Whether the node of the claim is known to exist.
   [[nodiscard]] bool exists(ClaimId id) const;
-  /// Is a node of ours in this folder that would be in the way?
+  /// Whether a node of this session in the folder conflicts with the kind.
   [[nodiscard]] bool has_own_conflict(const std::string& folder, Kind kind) const;
 
-  /// Asked again if the connection breaks.
+  /// Lists a folder, with retries after reconnects.
   void list(std::string folder, Connection::Watch watch, ReplyCallback on_reply);
   void get(std::string path, ReplyCallback on_reply);
 
  private:
   enum class Stage : std::uint8_t { unsent, creating, unconfirmed, exists };
-  enum class Knowledge : std::uint8_t { fresh, stale };  ///< Of others' nodes.
+  /// Age of the knowledge about other clients' nodes.
+  enum class Knowledge : std::uint8_t { fresh, stale };
   struct Claim {
     NodeSpec spec{};
     OnDecision on_decision{};
-    std::string prefix{};  ///< Up to the number.
+    std::string prefix{};  ///< Unique name without the sequence number.
     Stage stage = Stage::unsent;
-    std::string node{};  ///< From here on: only if it is there.
+    /// Node name. This field and the following ones are valid only in stage `exists`.
+    std::string node{};
     Ticket ticket{};
     FencingToken token{};
     std::size_t position = 0;
-    std::uint64_t sent_at = 0;  ///< In the order of all that is asked.
+    std::uint64_t sent_at = 0;  ///< Logical time of the creation request.
     bool is_granted = false;
     bool is_withdrawn = false;
-    std::optional<Error> rejection{};  ///< To be told when it is gone.
+    std::optional<Error> rejection{};  ///< Error to report after the node is deleted.
     bool is_delete_sent = false;
-    bool is_delete_unconfirmed = false;  ///< The answer to a deletion.
+    bool is_delete_unconfirmed = false;  ///< The reply to a deletion was lost.
     int attempts = 0;
     OnRemoved on_removed{};
   };
   struct Folder {
     QueueView view{};
-    std::map<std::string, bool, std::less<>> watched{};  ///< Others' nodes; true: for sure.
+    /// Watched nodes of other clients; true: the watch is confirmed.
+    std::map<std::string, bool, std::less<>> watched{};
     std::size_t claims = 0;
-    std::size_t anchors = 0;  ///< Nodes of ours that keep the folder from being deleted.
-    std::uint64_t list_requested_at = 0;  ///< When the list under way was asked for; 0: none is.
+    std::size_t anchors = 0;  ///< Nodes of this session that keep the folder from being deleted.
+    std::uint64_t list_requested_at = 0;  ///< Logical time of the list in flight; 0: none.
     bool needs_relist = false;
-    bool is_watched = false;  ///< We would hear if the folder itself were deleted.
+    bool is_watched = false;  ///< A watch reports the deletion of the folder itself.
     bool is_watch_pending = false;
   };
 
-  // session.cpp: the life of a node.
+  // session.cpp: life cycle of a node.
   void send(ClaimId id);
   void send_if_free(ClaimId id);
   void created(ClaimId id, const Reply& reply);
@@ -143,7 +147,7 @@ class Session {
   void create_folder(const std::string& path, std::move_only_function<void(int)> made,
                      int attempts);
 
-  // session_queue.cpp: who may go.
+  // session_queue.cpp: admission.
   void refresh(const std::string& name, Folder& folder);
   void refreshed(const std::string& name, std::uint64_t asked, const Reply& reply);
   void recover_unconfirmed(const std::string& name, const Reply& reply);
@@ -155,7 +159,7 @@ class Session {
   void watch_folder(const std::string& name, Folder& folder);
   void remove_anchor(Folder& folder);
 
-  // session_events.cpp: what happens to us.
+  // session_events.cpp: connection and watch events.
   void state_changed(Connection::State state);
   void disconnected();
   void connected();
@@ -167,7 +171,7 @@ class Session {
   using Request = std::function<void(ReplyCallback)>;
   void call_with_retry(Request request, ReplyCallback on_reply);
 
-  /// Null: it is gone, or the session is.
+  /// Null if the claim or the session has ended.
   [[nodiscard]] Claim* find(ClaimId id);
   [[nodiscard]] Folder& folder_of(const Claim& claim) { return folders_[claim.spec.folder]; }
   [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }
@@ -181,18 +185,19 @@ class Session {
   std::uint64_t sequence_ = 0;
   std::size_t folder_watches_ = 0;
   Connection::FolderKind folder_kind_ = Connection::FolderKind::container;
-  /// In the order they came, so that they are sent again in that order.
+  /// Claims in creation order, which is also the order of retries.
   absl::btree_map<ClaimId, std::unique_ptr<Claim>> claims_;
-  std::size_t unconfirmed_ = 0;  ///< Claims in that stage.
+  std::size_t unconfirmed_ = 0;  ///< Number of claims in stage `unconfirmed`.
   absl::flat_hash_map<std::string, ClaimId> by_path_;
   absl::flat_hash_set<std::string>
-      recent_folders_;  ///< Folders, lately; who comes again may come often.
+      /// Recently used folders: a second use makes further uses likely, which pays for a watch.
+      recent_folders_;
   std::map<std::string, Folder, std::less<>> folders_;
   std::vector<Strand::Job> when_connected_;
   std::deque<std::pair<TimerThread::Clock::time_point, ClaimId>> own_watches_due_;
   bool is_watch_timer_set_ = false;
   DeleteBatcher deletes_;
-  Connection connection_;  ///< Last: its threads use all the rest.
+  Connection connection_;  ///< Declared last: its threads use every other member.
 };
 
 }  // namespace tenure::backends::zookeeper

@@ -6,13 +6,13 @@
 #include "backends/zookeeper/paths.hpp"
 #include "backends/zookeeper/session.hpp"
 
-// What happens to a session: connections, and what servers say unasked.
+// Connection state changes and watch events.
 
 namespace tenure::backends::zookeeper {
 namespace {
 
-/// A node of ours that is older than this is watched, so that we hear if somebody deletes it. Most
-/// are given back sooner, and cost no question.
+/// Age at which an own node is watched for deletion by another client. Most nodes are deleted
+/// before, which saves one request for each.
 constexpr std::chrono::milliseconds watch_own_delay{250};
 
 }  // namespace
@@ -46,7 +46,8 @@ void Session::disconnected() {
 }
 
 void Session::connected() {
-  // What the last connection left behind is decided by the leader before we look.
+  // The sync makes the leader commit requests of the previous connection before the folders are
+  // listed.
   connection_.sync([](const Reply&) {});
   std::vector<ClaimId> known;
   for (const auto& [id, claim] : claims_) {
@@ -110,7 +111,7 @@ void Session::node_event(Connection::Event event, std::string_view path) {
 void Session::deleted_externally(ClaimId id) {
   auto* const claim = find(id);
   if (claim == nullptr || claim->is_withdrawn || claim->rejection) {
-    return;  // The answer to our own deletion is on its way.
+    return;  // The reply to the own deletion is in flight.
   }
   const auto name = claim->spec.folder;
   const auto node = claim->node;

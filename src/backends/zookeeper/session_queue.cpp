@@ -6,13 +6,13 @@
 #include "backends/zookeeper/errors.hpp"
 #include "backends/zookeeper/session.hpp"
 
-// Who may go: what we know of a queue, and whom we have to watch for the rest.
+// Admission: evaluates claims against the view of their queue and watches the blockers.
 
 namespace tenure::backends::zookeeper {
 namespace {
 
-/// Folders whose own end we would be told, so that what we know of them stays good while we have no
-/// node there. Others are listed again each time.
+/// Maximum number of folder watches. They keep the view of a folder valid while this client has no
+/// node there; other folders are listed each time.
 constexpr std::size_t folder_watches_max = 1024;
 
 }  // namespace
@@ -29,8 +29,8 @@ void Session::refresh(const std::string& name, Folder& folder) {
                    });
 }
 
-/// `asked`: when. A list that was asked for before the connection broke may come over the next one,
-/// and without the sync that goes before what is asked there: it counts for nothing.
+/// `asked`: logical time of the request. A list requested before a connection loss can arrive over
+/// the next connection without the sync that precedes newer requests, so it is ignored.
 void Session::refreshed(const std::string& name, std::uint64_t asked, const Reply& reply) {
   const auto it = folders_.find(name);
   if (is_ended_ || it == folders_.end() || is_session_over(reply.code) ||
@@ -41,7 +41,7 @@ void Session::refreshed(const std::string& name, std::uint64_t asked, const Repl
   folder.list_requested_at = 0;
   const bool is_relist_due = std::exchange(folder.needs_relist, false);
   if (is_connection_lost(reply.code)) {
-    return;  // All is listed when there is a connection again.
+    return;  // All folders are listed after the reconnect.
   }
   const bool is_refused = reply.code != ZOK && reply.code != ZNONODE;
   if (!is_refused) {
@@ -70,7 +70,7 @@ void Session::refreshed(const std::string& name, std::uint64_t asked, const Repl
   }
 }
 
-/// Nodes whose creation was not answered, by the names that nobody else can have.
+/// Resolves claims whose creation reply was lost by their unique names.
 void Session::recover_unconfirmed(const std::string& name, const Reply& reply) {
   if (unconfirmed_ == 0) {
     return;
@@ -126,7 +126,7 @@ void Session::evaluate(ClaimId id, Knowledge knowledge) {
   }
   const auto* const ours = blocker->ours == ClaimId{} ? nullptr : find(blocker->ours);
   if (ours != nullptr && (ours->is_withdrawn || ours->rejection)) {
-    return;  // It will be gone in a moment, and then we are asked again.
+    return;  // It is being deleted; its deletion evaluates this claim again.
   }
   const bool is_sure = ours != nullptr || knowledge == Knowledge::fresh;
   if (claim->spec.queue == Queue::skip && is_sure) {
@@ -140,7 +140,7 @@ void Session::evaluate(ClaimId id, Knowledge knowledge) {
   if (knowledge == Knowledge::fresh) {
     watch(claim->spec.folder, folder, blocker->node);
   } else {
-    refresh(claim->spec.folder, folder);  // It may be gone by now, and others with it.
+    refresh(claim->spec.folder, folder);  // The view is stale: the blocker may be deleted by now.
   }
 }
 
@@ -169,7 +169,7 @@ void Session::watch(const std::string& name, Folder& folder, const std::string& 
         }
         it->second.watched.erase(node);
         if (reply.code == ZNONODE) {
-          node_deleted(name, node);  // 002.041: retry at once.
+          node_deleted(name, node);  // The blocker is gone: evaluate again at once.
         } else if (!is_connection_lost(reply.code) && !is_session_over(reply.code)) {
           for (const auto id : it->second.view.ours()) {
             if (auto* const claim = find(id); claim != nullptr && !claim->is_granted &&
@@ -212,7 +212,7 @@ void Session::watch_folder(const std::string& name, Folder& folder) {
     }
     auto& folder_now = it->second;
     if (!std::exchange(folder_now.is_watch_pending, false)) {
-      return;  // The connection broke meanwhile, and with it all guards are gone.
+      return;  // The connection was lost, and all watches with it.
     }
     folder_now.is_watched = reply.code == ZOK;
     if (!folder_now.is_watched) {
@@ -221,7 +221,7 @@ void Session::watch_folder(const std::string& name, Folder& folder) {
     if (folder_now.claims == 0 && !folder_now.is_watched) {
       folders_.erase(it);
     } else if (folder_now.anchors == 0) {
-      folder_now.view.forget();  // It may be another folder than the one we knew.
+      folder_now.view.forget();  // It may be a new incarnation of the folder.
     }
   });
 }

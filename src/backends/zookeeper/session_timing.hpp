@@ -2,42 +2,43 @@
 
 #include <chrono>
 
-/// How the ttl of a lease and the timeout of the session that carries it belong together.
+/// Relation between the TTL of a lease and the timeout of the session that carries it.
 ///
-/// A lease lives in our own process: nobody at the servers counts it. What frees its nodes when we
-/// die is the end of the session; so that must not come before we stop believing. We believe until
-/// `sent + ttl`, where `sent` was before a confirmed round trip to the leader. The leader counts
-/// from the last it was told of us: if we talk to a follower, that may be as old as our last but
-/// one sign of life (at most a beat, below) and half a tick, after which followers report. Hence
+/// The servers do not know leases; they delete the nodes of a dead client when its session expires.
+/// The session must therefore outlive the lease deadline of the client. The client trusts a lease
+/// until `sent + ttl`, where `sent` precedes a confirmed round trip to the leader. The leader
+/// counts the timeout from the last sign of life that it knows; if the client is connected to a
+/// follower, that can be older by one heartbeat interval plus half a tick, because followers report
+/// after half a tick. Hence
 ///
-///   timeout >= ttl + timeout / beats + half a tick
+///   timeout >= ttl + timeout / heartbeats + half a tick
 ///
-/// docs/decisions/0020 has the whole argument.
+/// docs/decisions/0020 contains the full argument.
 namespace tenure::backends::zookeeper {
 
 using std::chrono::milliseconds;
 
-/// So often in its timeout does a session give a sign of life, whatever else it does.
+/// Heartbeats per session timeout, sent regardless of other traffic.
 inline constexpr int heartbeats_per_timeout = 6;
-/// What followers may be late by, and servers may pause for: half of ZooKeeper's usual tick of 2 s.
+/// Delay of follower reports and server pauses: half of ZooKeeper's default tick of 2 s.
 inline constexpr milliseconds slack{1000};
 
-/// The pause between two of those, in a session of which the servers made this.
+/// Heartbeat interval of a session with this negotiated timeout.
 [[nodiscard]] constexpr milliseconds heartbeat_interval(milliseconds timeout) noexcept {
   return timeout / heartbeats_per_timeout;
 }
 
-/// What is asked of the servers for leases of this ttl.
+/// Session timeout to request for leases of this TTL.
 [[nodiscard]] constexpr milliseconds timeout_for(milliseconds ttl) noexcept {
   return ttl * 4 / 3 + slack;
 }
 
-/// The longest ttl that a session with this timeout can carry.
+/// Longest TTL that a session with this timeout can carry.
 [[nodiscard]] constexpr milliseconds longest_ttl(milliseconds timeout) noexcept {
   return timeout * (heartbeats_per_timeout - 1) / heartbeats_per_timeout - slack;
 }
 
-/// The shortest ttl whose locks come free in time, where no timeout is shorter than this.
+/// Shortest TTL whose locks expire in time if the servers grant no shorter timeout than this.
 [[nodiscard]] constexpr milliseconds shortest_ttl(milliseconds timeout) noexcept {
   return (timeout - slack) * 3 / 4;
 }

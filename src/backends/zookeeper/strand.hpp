@@ -10,8 +10,8 @@
 
 namespace tenure::backends::zookeeper {
 
-/// Where whatever happens is dealt with, one thing after the other: what the servers say, what is
-/// asked, what time brings.
+/// Strand: serialises watch callbacks, API calls and timers under one mutex, on the thread that
+/// brings them. A reply therefore wakes its waiting thread directly, without a thread switch.
 class Strand {
  public:
   using Job = std::move_only_function<void()>;
@@ -21,11 +21,13 @@ class Strand {
   Strand& operator=(const Strand&) = delete;
   virtual ~Strand() = default;
 
-  /// Does it now, on this thread, when nobody else is at the desk. REQUIRES: not there already.
+  /// Runs `job` on the calling thread once the strand is free. REQUIRES: the calling thread is not
+  /// on the strand.
   virtual void dispatch(Job job) = 0;
 };
 
-/// What is to be told to others when the desk is free again: never while somebody is there.
+/// Callbacks deferred until the strand is unlocked: user code never runs while its mutex is held.
+/// Not thread safe: used on the strand.
 class DeferredCallbacks {
  public:
   void add(Strand::Job call) { calls_.push_back(std::move(call)); }

@@ -10,8 +10,8 @@
 
 namespace tenure::backends::zookeeper {
 
-/// A thread for what has its time and for what takes its time: opening and closing sessions, which
-/// asks for addresses and waits for threads. Thread safe.
+/// Timer thread, also used for blocking work: opening and closing sessions resolves host names and
+/// joins threads of the C client, which must not happen on the strand. Thread safe.
 class TimerThread {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,11 +22,12 @@ class TimerThread {
   TimerThread& operator=(const TimerThread&) = delete;
   ~TimerThread() { stop(); }
 
-  /// Jobs of one time are done in the order they came.
+  /// Runs `job` at `when`. Jobs with the same time run in call order.
   void call_at(Clock::time_point when, Job job);
   void call_soon(Job job) { call_at(Clock::time_point::min(), std::move(job)); }
 
-  /// When the job that runs is done; the others are dropped, on this thread. Once or more.
+  /// Waits for the running job and drops the others on the calling thread. May be called
+  /// repeatedly.
   void stop();
 
  private:
@@ -36,7 +37,7 @@ class TimerThread {
   sys::Signal changed_;
   absl::btree_multimap<Clock::time_point, Job> jobs_ TENURE_GUARDED_BY(mutex_);
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  ///< Last: uses all the rest.
+  std::thread thread_;  ///< Declared last: uses every other member.
 };
 
 }  // namespace tenure::backends::zookeeper

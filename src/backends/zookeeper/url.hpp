@@ -11,25 +11,25 @@
 
 namespace tenure::backends::zookeeper {
 
-/// Whom the nodes that we make belong to.
+/// Access control of created nodes.
 enum class Access : std::uint8_t {
-  world,    ///< Everybody may do everything.
-  creator,  ///< Only who has our user and password.
+  world,    ///< Open to every client.
+  creator,  ///< Only clients with the same user and password.
 };
 
-/// What a zookeeper:// URL says.
+/// Parameters of a zookeeper:// URL.
 struct Address {
   std::vector<Endpoint> endpoints{};
-  std::string chroot{};    ///< Empty, or a path that begins with '/'. Made when it is needed.
-  std::string identity{};  ///< "user:password"; empty: none.
+  std::string chroot{};    ///< Root path; empty, or begins with '/'. Created on demand.
+  std::string identity{};  ///< Digest credentials "user:password"; empty: none.
   Access access = Access::world;
-  std::chrono::milliseconds timeout{};  ///< For one answer.
+  std::chrono::milliseconds timeout{};  ///< Timeout of one request.
 };
 
-/// Takes what it knows out of the URL.
+/// Parses the URL and removes the known options from it.
 [[nodiscard]] Result<Address> address_from(Url& url, std::chrono::milliseconds timeout);
 
-/// "host:port,host:port", as the C client takes it.
+/// Connect string of the C client: "host:port,host:port".
 [[nodiscard]] std::string hosts_of(const Address& address);
 
 }  // namespace tenure::backends::zookeeper
