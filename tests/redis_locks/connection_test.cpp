@@ -16,7 +16,7 @@
 #include "support/free_port.hpp"
 #include "support/redis_fake.hpp"
 #include "support/redis_server.hpp"
-#include "support/slow_road.hpp"
+#include "support/delaying_proxy.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -236,17 +236,17 @@ TEST(RedisConnection, all_threads_share_two_connections) {
 // connection; the delayed copies must have no effect.
 TEST(RedisConnection, commands_of_an_abandoned_connection_have_no_late_effect) {
   RedisServer server;
-  SlowRoad road(server.port());
-  const auto ann = connect("redis://127.0.0.1:" + std::to_string(road.port()),
+  DelayingProxy proxy(server.port());
+  const auto ann = connect("redis://127.0.0.1:" + std::to_string(proxy.port()),
                            {.owner = "ann", .request_timeout = 300ms})
                        .value();
   ASSERT_TRUE(ann.mutex("a").lock().value().unlock());
 
-  road.keep_up();
+  proxy.hold();
   auto guard = ann.mutex("a").lock();
   ASSERT_TRUE(guard.has_value()) << guard.error().detail;
   ASSERT_TRUE(guard->unlock());
-  ASSERT_GT(road.let_go(), 0U) << "no command was delayed";
+  ASSERT_GT(proxy.release(), 0U) << "no command was delayed";
 
   const auto bob = connect(server.url(), {.owner = "bob"}).value();
   for (int i = 0; i < 20; ++i) {

@@ -8,7 +8,7 @@
 #include <tenure/client/client.hpp>
 
 #include "support/redis_server.hpp"
-#include "support/tcp_link.hpp"
+#include "support/tcp_relay.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {
@@ -47,7 +47,7 @@ class RedisLateReply : public ::testing::Test {
   }
 
   RedisServer server;
-  TcpLink proxy{server.port()};
+  TcpRelay proxy{server.port()};
   Client far = connect("redis://127.0.0.1:" + std::to_string(proxy.port()),
                        {.request_timeout = test_timeout})
                    .value();
@@ -58,7 +58,7 @@ class RedisLateReply : public ::testing::Test {
 // not reach the server, because the client knew of no hold yet; it then counted the hold for too
 // long.
 TEST_F(RedisLateReply, a_grant_with_a_late_reply_is_renewed_before_it_is_reported) {
-  proxy.hold_answers();
+  proxy.hold_replies();
   std::optional<Guard> guard;
   std::jthread asker([&] { guard = far.mutex("a", {.ttl = ttl}).lock().value(); });
   ASSERT_TRUE(eventually([&] {
@@ -66,7 +66,7 @@ TEST_F(RedisLateReply, a_grant_with_a_late_reply_is_renewed_before_it_is_reporte
     return left > 0 && left - memory_ms < ttl / 2ms;
   }));
 
-  proxy.pass_answers();
+  proxy.pass_replies();
   asker.join();
 
   const auto believed = guard->valid_until();
@@ -77,14 +77,14 @@ TEST_F(RedisLateReply, a_grant_with_a_late_reply_is_renewed_before_it_is_reporte
 // The same for a position in the queue and the hand-over that follows.
 TEST_F(RedisLateReply, a_wait_with_a_late_reply_is_renewed_before_its_grant_is_reported) {
   auto first = near.mutex("a").lock().value();
-  proxy.hold_answers();
+  proxy.hold_replies();
   std::optional<Guard> guard;
   std::jthread asker([&] { guard = far.mutex("a", {.ttl = ttl}).lock().value(); });
   ASSERT_TRUE(eventually([&] { return server.command({"ZCARD", "{tenure:a}:q"}) == "1"; }));
   const auto member = server.command({"ZRANGE", "{tenure:a}:q", "0", "0"});
   ASSERT_TRUE(eventually([&] { return is_half_over(member); }));
 
-  proxy.pass_answers();
+  proxy.pass_replies();
   EXPECT_TRUE(first.unlock());
   asker.join();
 
@@ -96,13 +96,13 @@ TEST_F(RedisLateReply, a_wait_with_a_late_reply_is_renewed_before_its_grant_is_r
 // A longer TTL that is requested before the reply applies once the server knows it.
 TEST_F(RedisLateReply, a_ttl_change_before_the_reply_applies_to_the_grant) {
   const auto lease = far.lease({.ttl = ttl}).value();
-  proxy.hold_answers();
+  proxy.hold_replies();
   std::optional<Guard> guard;
   std::jthread asker([&] { guard = far.mutex("a", {.lease = lease}).lock().value(); });
   ASSERT_TRUE(eventually([&] { return server.command({"EXISTS", "{tenure:a}"}) == "1"; }));
 
   EXPECT_TRUE(lease.renew(60s));
-  proxy.pass_answers();
+  proxy.pass_replies();
   asker.join();
 
   const auto believed = guard->valid_until();
@@ -113,7 +113,7 @@ TEST_F(RedisLateReply, a_ttl_change_before_the_reply_applies_to_the_grant) {
 
 // A request that is cancelled before the reply leaves nothing behind, even if it was granted.
 TEST_F(RedisLateReply, a_late_grant_of_a_cancelled_request_is_released) {
-  proxy.hold_answers();
+  proxy.hold_replies();
   std::jthread asker([&] {
     auto late = far.mutex("a", {.ttl = ttl}).try_lock_for(2s);
     // It can succeed only if the lease was not renewed in time.
@@ -124,7 +124,7 @@ TEST_F(RedisLateReply, a_late_grant_of_a_cancelled_request_is_released) {
     return left > 0 && left - memory_ms < (ttl - 2'200ms) / 1ms;
   }));
 
-  proxy.pass_answers();
+  proxy.pass_replies();
   asker.join();
 
   EXPECT_TRUE(near.mutex("a").try_lock_for(test_timeout));

@@ -14,7 +14,7 @@
 
 #include "backends/redis/command_encoder.hpp"
 #include "support/redis_server.hpp"
-#include "support/tcp_link.hpp"
+#include "support/tcp_relay.hpp"
 #include "support/wait_until.hpp"
 
 // Order of commands and replies on one connection, and what happens to unanswered commands.
@@ -81,12 +81,12 @@ class RedisPipeline : public ::testing::Test {
   const std::vector<std::string> names{"a", "b", "c", "d", "e", "f"};
 
   RedisServer server;
-  TcpLink link{server.port()};
+  TcpRelay relay{server.port()};
   boost::asio::io_context loop;
   redis::CommandEncoder commands{"tenure", "ear"};
   std::shared_ptr<redis::Pipeline> pipeline = std::make_shared<redis::Pipeline>(
       loop,
-      redis::ServerOptions{.endpoint = {.host = "127.0.0.1", .port = link.port()},
+      redis::ServerOptions{.endpoint = {.host = "127.0.0.1", .port = relay.port()},
                            .timeout = test_timeout},
       redis::Pipeline::Callbacks{.ready = [] {},
                                  .disconnected = [this](const Error&) { ++losses; },
@@ -114,12 +114,12 @@ class RedisPipeline : public ::testing::Test {
 };
 
 TEST_F(RedisPipeline, pipelined_commands_are_answered_in_order) {
-  link.hold_answers();
+  relay.hold_replies();
   acquire_all();
   run_until([&] { return server.command({"EXISTS", head_of("f")}) == "1"; });
   EXPECT_TRUE(order.empty());
 
-  link.pass_answers();
+  relay.pass_replies();
   run_until([&] { return pipeline->is_idle(); });
 
   EXPECT_EQ(order, names);
@@ -142,7 +142,7 @@ TEST_F(RedisPipeline, a_later_command_about_the_same_lock_is_executed_later) {
 
 // run() and flush() are called while replies are dispatched.
 TEST_F(RedisPipeline, a_command_issued_by_a_reply_is_answered_after_the_pending_replies) {
-  link.hold_answers();
+  relay.hold_replies();
   pipeline->run({.encoded = redis::encode_command({"PING"}), .on_reply = [&](const auto& /*pong*/) {
                    acquire("next");
                    pipeline->flush();
@@ -150,7 +150,7 @@ TEST_F(RedisPipeline, a_command_issued_by_a_reply_is_answered_after_the_pending_
   acquire_all();
   run_until([&] { return server.command({"EXISTS", head_of("f")}) == "1"; });
 
-  link.pass_answers();
+  relay.pass_replies();
   run_until([&] { return answers.contains("next"); });
 
   auto expected = names;
@@ -172,14 +172,14 @@ TEST_F(RedisPipeline, missing_scripts_are_loaded_again) {
 // The second command must not be executed before the first one is sent again.
 TEST_F(RedisPipeline, commands_keep_their_order_when_scripts_are_loaded_again) {
   server.command({"SCRIPT", "FLUSH"});
-  link.hold_answers();
+  relay.hold_replies();
   acquire("a");
   leave("left", "a", LeaseId{1});
   pipeline->flush();
   run_until([&] {
     return server.command({"INFO", "errorstats"}).find("NOSCRIPT:count=2") != std::string::npos;
   });
-  link.pass_answers();
+  relay.pass_replies();
   acquire("b");
   pipeline->flush();
   run_until([&] { return pipeline->is_idle(); });
@@ -191,12 +191,12 @@ TEST_F(RedisPipeline, commands_keep_their_order_when_scripts_are_loaded_again) {
 
 // The reply is lost with the connection: the command is sent again and finds its earlier result.
 TEST_F(RedisPipeline, a_command_whose_reply_is_lost_is_sent_again_as_a_retry) {
-  link.hold_answers();
+  relay.hold_replies();
   acquire_all();
   run_until([&] { return server.command({"EXISTS", head_of("f")}) == "1"; });
   const auto head = server.command({"GET", head_of("a")});
-  link.cut();
-  link.pass_answers();
+  relay.cut();
+  relay.pass_replies();
   run_until([&] { return answers.size() == names.size(); });
 
   EXPECT_EQ(retries, 6);
@@ -207,7 +207,7 @@ TEST_F(RedisPipeline, a_command_whose_reply_is_lost_is_sent_again_as_a_retry) {
 
 // A release that was never sent and finds no hold fails with `not_held`, not with `unavailable`.
 TEST_F(RedisPipeline, a_command_that_was_never_sent_is_no_retry) {
-  link.cut();
+  relay.cut();
   run_until([&] { return losses > 0; });
   acquire("a");
   run_until([&] { return answers.contains("a"); });
@@ -217,13 +217,13 @@ TEST_F(RedisPipeline, a_command_that_was_never_sent_is_no_retry) {
 }
 
 TEST_F(RedisPipeline, a_command_without_retry_fails_with_its_connection) {
-  link.hold_answers();
+  relay.hold_replies();
   run("once", redis::encode_command({"INCR", "count"}), Command::Retry::never);
   acquire("a");
   pipeline->flush();
   run_until([&] { return server.command({"EXISTS", head_of("a")}) == "1"; });
-  link.cut();
-  link.pass_answers();
+  relay.cut();
+  relay.pass_replies();
   run_until([&] { return pipeline->is_idle(); });
 
   EXPECT_EQ(answers["once"], failed);

@@ -21,54 +21,54 @@
 
 namespace tenure::test {
 
-/// A way to a server on loopback, on which what was sent can be kept up: it arrives later, also
-/// when the one who sent it has hung up and sends something else by another connection meanwhile.
-class SlowRoad {
+/// TCP proxy to a server on loopback that can hold back what clients send. Held bytes arrive after
+/// release(), even if the client has closed the connection and uses another one. Thread safe.
+class DelayingProxy {
  public:
-  explicit SlowRoad(std::uint16_t to) : to_(to) {
+  explicit DelayingProxy(std::uint16_t to) : to_(to) {
     thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
   }
-  SlowRoad(const SlowRoad&) = delete;
-  SlowRoad& operator=(const SlowRoad&) = delete;
-  ~SlowRoad() {
+  DelayingProxy(const DelayingProxy&) = delete;
+  DelayingProxy& operator=(const DelayingProxy&) = delete;
+  ~DelayingProxy() {
     thread_.request_stop();
     thread_.join();
-    for (const auto& trip : trips_) {
-      ::close(trip.client);
-      ::close(trip.server);
+    for (const auto& connection : connections_) {
+      ::close(connection.client);
+      ::close(connection.server);
     }
   }
 
   [[nodiscard]] std::uint16_t port() const noexcept { return listener_.port(); }
 
-  /// What comes on the connections that there are gets no further.
-  void keep_up() {
+  /// Holds back all bytes that clients send on the existing connections.
+  void hold() {
     const std::scoped_lock lock(mutex_);
-    for (auto& trip : trips_) {
-      trip.is_kept_up = true;
+    for (auto& connection : connections_) {
+      connection.is_held = true;
     }
   }
-  /// All that was kept up arrives. How many bytes that were.
-  std::size_t let_go() {
+  /// Forwards the held bytes and returns their number.
+  std::size_t release() {
     const std::scoped_lock lock(mutex_);
     std::size_t bytes = 0;
-    for (auto& trip : trips_) {
-      trip.is_kept_up = false;
-      bytes += trip.kept.size();
-      send(trip.server, trip.kept);
-      trip.kept.clear();
+    for (auto& connection : connections_) {
+      connection.is_held = false;
+      bytes += connection.held.size();
+      send(connection.server, connection.held);
+      connection.held.clear();
     }
     return bytes;
   }
 
  private:
-  struct Trip {
+  struct Connection {
     int client;
     int server;
-    bool is_kept_up = false;
+    bool is_held = false;
     bool has_client = true;
     bool has_server = true;
-    std::string kept{};
+    std::string held{};
   };
 
   static void send(int socket, std::string_view bytes) {
@@ -90,29 +90,29 @@ class SlowRoad {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the sockets API.
     ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    trips_.push_back({.client = client, .server = server});
+    connections_.push_back({.client = client, .server = server});
   }
 
-  void forward(Trip& trip, const pollfd& from_client, const pollfd& from_server) {
+  void forward(Connection& connection, const pollfd& from_client, const pollfd& from_server) {
     std::array<char, 16'384> bytes;
     if (from_client.revents != 0) {
-      const auto count = ::read(trip.client, bytes.data(), bytes.size());
-      trip.has_client = count > 0;
-      if (count > 0 && trip.is_kept_up) {
-        trip.kept.append(bytes.data(), static_cast<std::size_t>(count));
+      const auto count = ::read(connection.client, bytes.data(), bytes.size());
+      connection.has_client = count > 0;
+      if (count > 0 && connection.is_held) {
+        connection.held.append(bytes.data(), static_cast<std::size_t>(count));
       } else if (count > 0) {
-        send(trip.server, {bytes.data(), static_cast<std::size_t>(count)});
-      } else if (!trip.is_kept_up) {
-        ::shutdown(trip.server, SHUT_WR);
+        send(connection.server, {bytes.data(), static_cast<std::size_t>(count)});
+      } else if (!connection.is_held) {
+        ::shutdown(connection.server, SHUT_WR);
       }
     }
     if (from_server.revents != 0) {
-      const auto count = ::read(trip.server, bytes.data(), bytes.size());
-      trip.has_server = count > 0;
+      const auto count = ::read(connection.server, bytes.data(), bytes.size());
+      connection.has_server = count > 0;
       if (count > 0) {
-        send(trip.client, {bytes.data(), static_cast<std::size_t>(count)});
+        send(connection.client, {bytes.data(), static_cast<std::size_t>(count)});
       } else {
-        ::shutdown(trip.client, SHUT_WR);
+        ::shutdown(connection.client, SHUT_WR);
       }
     }
   }
@@ -120,15 +120,17 @@ class SlowRoad {
   void serve(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       std::vector<pollfd> ready{{.fd = listener_.socket(), .events = POLLIN, .revents = 0}};
-      for (const auto& trip : trips_) {
-        ready.push_back({.fd = trip.has_client ? trip.client : -1, .events = POLLIN, .revents = 0});
-        ready.push_back({.fd = trip.has_server ? trip.server : -1, .events = POLLIN, .revents = 0});
+      for (const auto& connection : connections_) {
+        ready.push_back(
+            {.fd = connection.has_client ? connection.client : -1, .events = POLLIN, .revents = 0});
+        ready.push_back(
+            {.fd = connection.has_server ? connection.server : -1, .events = POLLIN, .revents = 0});
       }
       ::poll(ready.data(), ready.size(), 10);
       const std::scoped_lock lock(mutex_);
       std::size_t at = 1;
-      for (auto& trip : trips_) {
-        forward(trip, ready[at], ready[at + 1]);
+      for (auto& connection : connections_) {
+        forward(connection, ready[at], ready[at + 1]);
         at += 2;
       }
       if ((ready[0].revents & POLLIN) != 0) {
@@ -140,7 +142,7 @@ class SlowRoad {
   const std::uint16_t to_;
   Listener listener_;
   std::mutex mutex_;
-  std::list<Trip> trips_;  ///< Made by the thread only.
+  std::list<Connection> connections_;  ///< Made by the thread only.
   std::jthread thread_;
 };
 

@@ -1,4 +1,4 @@
-#include "support/tcp_link.hpp"
+#include "support/tcp_relay.hpp"
 
 #include <array>
 #include <cstddef>
@@ -23,7 +23,7 @@ sockaddr_in loopback(std::uint16_t port) {
 
 }  // namespace
 
-TcpLink::TcpLink(std::uint16_t server)
+TcpRelay::TcpRelay(std::uint16_t server)
     : server_(server), socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   auto address = loopback(0);
   socklen_t size = sizeof address;
@@ -38,19 +38,19 @@ TcpLink::TcpLink(std::uint16_t server)
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
-TcpLink::~TcpLink() {
+TcpRelay::~TcpRelay() {
   thread_.request_stop();
   thread_.join();
   close_all();
   ::close(socket_);
 }
 
-void TcpLink::cut() {
+void TcpRelay::cut() {
   is_cutting_ = true;
   is_cutting_.wait(true);
 }
 
-void TcpLink::close_all() {
+void TcpRelay::close_all() {
   for (const auto& pair : pairs_) {
     ::close(pair.client);
     ::close(pair.server);
@@ -58,7 +58,7 @@ void TcpLink::close_all() {
   pairs_.clear();
 }
 
-void TcpLink::run(const std::stop_token& stop) {
+void TcpRelay::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (is_cutting_) {
       close_all();
@@ -74,8 +74,8 @@ void TcpLink::run(const std::stop_token& stop) {
     ::poll(ready.data(), ready.size(), 5);
     for (std::size_t at = pairs_.size(); at-- > 0;) {
       const auto pair = pairs_[at];
-      const bool is_open = (ready[2 * at + 1].revents == 0 || carry(pair.client, pair.server)) &&
-                           (ready[2 * at + 2].revents == 0 || carry(pair.server, pair.client));
+      const bool is_open = (ready[2 * at + 1].revents == 0 || forward(pair.client, pair.server)) &&
+                           (ready[2 * at + 2].revents == 0 || forward(pair.server, pair.client));
       if (!is_open) {
         ::close(pair.client);
         ::close(pair.server);
@@ -88,7 +88,7 @@ void TcpLink::run(const std::stop_token& stop) {
   }
 }
 
-void TcpLink::accept() {
+void TcpRelay::accept() {
   const int client = ::accept(socket_, nullptr, nullptr);
   const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto address = loopback(server_);
@@ -101,7 +101,7 @@ void TcpLink::accept() {
   }
 }
 
-bool TcpLink::carry(int from, int to) {
+bool TcpRelay::forward(int from, int to) {
   std::array<char, 16'384> bytes;  // NOLINT(*-member-init): written before it is read
   const auto size = ::read(from, bytes.data(), bytes.size());
   if (size <= 0) {
