@@ -13,11 +13,11 @@ std::optional<History::Entry> History::find(RequestId request) const {
   if (const auto* token = held_.find(request)) {
     return entry_of(*token);
   }
-  const auto* line = lines_.find(request);
-  return line == nullptr ? std::nullopt : std::optional(entry_of(request, *line));
+  const auto* compact = compact_.find(request);
+  return compact == nullptr ? std::nullopt : std::optional(entry_of(request, *compact));
 }
 
-History::Entry History::entry_of(RequestId request, const Line& line) const {
+History::Entry History::entry_of(RequestId request, const CompactEntry& compact) const {
   auto answer = std::visit(
       [&](const auto& kept) -> Answer {
         if constexpr (std::is_same_v<std::decay_t<decltype(kept)>, IsRefused>) {
@@ -26,14 +26,14 @@ History::Entry History::entry_of(RequestId request, const Line& line) const {
           return kept;
         }
       },
-      line.answer);
+      compact.answer);
   return {.answer = std::move(answer),
-          .since = line.since,
-          .life = line.life,
-          .finished = line.finished};
+          .since = compact.since,
+          .life = compact.life,
+          .finished = compact.finished};
 }
 
-void History::note(RequestId request, Entry entry) {
+void History::record(RequestId request, Entry entry) {
   if (request > newest_) {
     newest_ = request;
   } else {
@@ -47,18 +47,18 @@ void History::note(RequestId request, Entry entry) {
   if (entry.life == Life::over) {
     finished_.insert({entry.since, request});
   }
-  auto& line = lines_[request];
-  line.since = entry.since;
-  line.life = entry.life;
-  line.finished = entry.finished;
+  auto& compact = compact_[request];
+  compact.since = entry.since;
+  compact.life = entry.life;
+  compact.finished = entry.finished;
   std::visit(
       [&](auto& answer) {
         if constexpr (std::is_same_v<std::decay_t<decltype(answer)>, Box<Refused>>) {
-          line.answer = IsRefused{};
+          compact.answer = IsRefused{};
           refusal_bytes_ += bytes_of(*answer);
           refusals_[request] = std::move(*answer);
         } else {
-          line.answer = answer;
+          compact.answer = answer;
         }
       },
       entry.answer);
@@ -68,18 +68,18 @@ void History::erase(RequestId request) {
   if (held_.erase(request)) {
     return;
   }
-  const auto* line = lines_.find(request);
-  if (line == nullptr) {
+  const auto* compact = compact_.find(request);
+  if (compact == nullptr) {
     return;
   }
-  if (line->life == Life::over) {
-    finished_.erase({line->since, request});
+  if (compact->life == Life::over) {
+    finished_.erase({compact->since, request});
   }
-  if (std::holds_alternative<IsRefused>(line->answer)) {
+  if (std::holds_alternative<IsRefused>(compact->answer)) {
     refusal_bytes_ -= bytes_of(*refusals_.find(request));
     refusals_.erase(request);
   }
-  lines_.erase(request);
+  compact_.erase(request);
 }
 
 void History::retire(RequestId request, Revision when, ClusterTime finished) {
@@ -90,12 +90,12 @@ void History::retire(RequestId request, Revision when, ClusterTime finished) {
   entry->life = Life::over;
   entry->since = when;
   entry->finished = finished;
-  note(request, *std::move(entry));
+  record(request, *std::move(entry));
 }
 
 void History::set_finished_times(ClusterTime finished) {
   for (const auto& [since, request] : finished_) {
-    lines_[request].finished = finished;
+    compact_[request].finished = finished;
   }
 }
 
@@ -104,12 +104,12 @@ std::size_t History::forget(const Forget& what) {
   for (std::size_t count = 0; count < what.count_max && !finished_.empty(); ++count) {
     const auto request = finished_.front().second;
     const bool is_outdated =
-        what.outdated > ClusterTime{} && lines_.find(request)->finished <= what.outdated;
+        what.outdated > ClusterTime{} && compact_.find(request)->finished <= what.outdated;
     if (!is_outdated && finished_.size() <= what.finished_max) {
       break;
     }
     early += is_outdated ? 0 : 1;
-    lines_.erase(request);
+    compact_.erase(request);
     if (const auto* refused = refusals_.find(request)) {
       refusal_bytes_ -= bytes_of(*refused);
       refusals_.erase(request);
@@ -121,8 +121,8 @@ std::size_t History::forget(const Forget& what) {
 
 bool History::has_sound_index() const {
   const auto over = std::ranges::count_if(
-      lines_, [](const auto& slot) { return slot.second.life == Life::over; });
-  const auto refused = std::ranges::count_if(lines_, [this](const auto& slot) {
+      compact_, [](const auto& slot) { return slot.second.life == Life::over; });
+  const auto refused = std::ranges::count_if(compact_, [this](const auto& slot) {
     return std::holds_alternative<IsRefused>(slot.second.answer) && refusals_.contains(slot.first);
   });
   std::size_t refusal_bytes = 0;
@@ -132,8 +132,9 @@ bool History::has_sound_index() const {
   return static_cast<std::size_t>(over) == finished_.size() && refusal_bytes == refusal_bytes_ &&
          static_cast<std::size_t>(refused) == refusals_.size() &&
          std::ranges::all_of(finished_, [this](const auto& finished) {
-           const auto* line = lines_.find(finished.second);
-           return line != nullptr && line->life == Life::over && line->since == finished.first;
+           const auto* compact = compact_.find(finished.second);
+           return compact != nullptr && compact->life == Life::over &&
+                  compact->since == finished.first;
          });
 }
 

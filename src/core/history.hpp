@@ -39,7 +39,7 @@ using Answer = std::variant<Waiting, Granted, Released, Box<Refused>, Downgraded
 /// never forgotten; finished ones are, oldest first. Ends with the lease.
 ///
 /// A lease may hold 100,000 locks, so the common entry (granted, hold lives) is one token in held_;
-/// all others are in lines_. Copies are copy-on-write. Not thread safe.
+/// all others are in compact_. Copies are copy-on-write. Not thread safe.
 class History {
  public:
   /// `live`: the request waits, or its hold lives. `over`: its answer may be forgotten.
@@ -56,7 +56,7 @@ class History {
   };
 
   [[nodiscard]] std::optional<Entry> find(RequestId request) const;
-  void note(RequestId request, Entry entry);
+  void record(RequestId request, Entry entry);
   /// Marks a request as over: its hold has ended.
   void retire(RequestId request, Revision when, ClusterTime finished);
   void set_finished_times(ClusterTime finished);
@@ -72,7 +72,7 @@ class History {
   };
   std::size_t forget(const Forget& what);
 
-  [[nodiscard]] std::size_t size() const noexcept { return held_.size() + lines_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return held_.size() + compact_.size(); }
   [[nodiscard]] std::size_t finished() const noexcept { return finished_.size(); }
   /// Bytes of the finished answers, by the formula of core/usage.hpp.
   [[nodiscard]] std::size_t finished_bytes() const noexcept {
@@ -94,22 +94,22 @@ class History {
 
   /// Trivially copyable entry: each forgotten request moves the entries behind it, which is then a
   /// memmove.
-  struct Line {
+  struct CompactEntry {
     std::variant<Waiting, Granted, Released, IsRefused, Downgraded, TtlSet> answer;
     Revision since{};
     Life life = Life::live;
     ClusterTime finished{};
   };
-  static_assert(std::is_trivially_copyable_v<Line>);
+  static_assert(std::is_trivially_copyable_v<CompactEntry>);
 
-  [[nodiscard]] Entry entry_of(RequestId request, const Line& line) const;
+  [[nodiscard]] Entry entry_of(RequestId request, const CompactEntry& compact) const;
   void erase(RequestId request);
 
   /// Granted requests whose holds live; the token is the whole entry.
   CowMap<RequestId, FencingToken> held_;
-  CowMap<RequestId, Line> lines_;        ///< All other requests.
-  CowMap<RequestId, Refused> refusals_;  ///< Refusals of lines_.
-  /// Requests of lines_ that are over, in the order of forgetting. Insertions are in this order,
+  CowMap<RequestId, CompactEntry> compact_;  ///< All other requests.
+  CowMap<RequestId, Refused> refusals_;      ///< Refusals of compact_.
+  /// Requests of compact_ that are over, in the order of forgetting. Insertions are in this order,
   /// except while a snapshot is read.
   SortedQueue<std::pair<Revision, RequestId>> finished_;
   /// Largest request id that was ever recorded. Most requests are newer, which saves the lookup.
@@ -120,11 +120,11 @@ class History {
 template <class Visit>
 void History::for_each(const Visit& visit) const {
   auto held = held_.begin();
-  for (const auto& [request, line] : lines_) {
+  for (const auto& [request, compact] : compact_) {
     for (; held != held_.end() && held->first < request; ++held) {
       visit(held->first, entry_of(held->second));
     }
-    visit(request, entry_of(request, line));
+    visit(request, entry_of(request, compact));
   }
   for (; held != held_.end(); ++held) {
     visit(held->first, entry_of(held->second));

@@ -116,7 +116,7 @@ class Decoder : private ValueReader {
           return;
         }
         if (entry.life == History::Life::live) {
-          lease.history.note(request, std::move(entry));
+          lease.history.record(request, std::move(entry));
         } else {
           finished.emplace_back(request, std::move(entry));
         }
@@ -136,7 +136,7 @@ class Decoder : private ValueReader {
     std::ranges::sort(entries, {},
                       [](const auto& entry) { return std::pair(entry.second.since, entry.first); });
     for (auto& [request, entry] : entries) {
-      history.note(request, std::move(entry));
+      history.record(request, std::move(entry));
     }
   }
 

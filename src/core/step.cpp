@@ -177,7 +177,7 @@ void Step::remember(Lease& lease, RequestId request, History::Entry entry) {
   account(lease.id);
   if (request != RequestId{}) {
     entry.finished = entry.life == History::Life::over ? time_at(version_2) : ClusterTime{};
-    lease.history.note(request, std::move(entry));
+    lease.history.record(request, std::move(entry));
     forget_answers(lease);
   }
 }

@@ -107,15 +107,15 @@ class RealAlarm : public Alarm {
   void wait_until(std::optional<BootTime> when) override {
     set(when);
     std::array watched{pollfd{.fd = timer_.get(), .events = POLLIN, .revents = 0},
-                       pollfd{.fd = bell_.get(), .events = POLLIN, .revents = 0}};
+                       pollfd{.fd = event_fd_.get(), .events = POLLIN, .revents = 0}};
     static_cast<void>(poll(watched.data(), watched.size(), -1));
-    std::uint64_t rings = 0;
-    static_cast<void>(read(bell_.get(), &rings, sizeof rings));
+    std::uint64_t notifications = 0;
+    static_cast<void>(read(event_fd_.get(), &notifications, sizeof notifications));
   }
 
-  void ring() noexcept override {
+  void notify() noexcept override {
     const std::uint64_t once = 1;
-    static_cast<void>(write(bell_.get(), &once, sizeof once));
+    static_cast<void>(write(event_fd_.get(), &once, sizeof once));
   }
 
  private:
@@ -128,7 +128,7 @@ class RealAlarm : public Alarm {
   }
 
   Descriptor timer_{timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC)};
-  Descriptor bell_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  Descriptor event_fd_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 };
 
 class RealClock : public Clock {

@@ -40,8 +40,8 @@ struct Deadline {
   [[nodiscard]] timespec look_at() const noexcept;
 };
 
-/// Timed wait of one thread, which other threads can end by ring(). A ring is never lost: one
-/// without a waiting thread ends the next wait at once.
+/// Timed wait of one thread, which other threads can end by notify(). A notification is never lost:
+/// one without a waiting thread ends the next wait at once.
 class Alarm {
  public:
   Alarm() = default;
@@ -49,10 +49,10 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
   virtual ~Alarm() = default;
 
-  /// Blocks until `when`, or until ring() if it is empty. May return spuriously.
+  /// Blocks until `when`, or until notify() if it is empty. May return spuriously.
   virtual void wait_until(std::optional<BootTime> when) = 0;
   /// Ends the current or next wait. Thread safe.
-  virtual void ring() noexcept = 0;
+  virtual void notify() noexcept = 0;
 };
 
 /// Source of time for leases, and of timed waits. Tests inject a manual one. Thread safe.

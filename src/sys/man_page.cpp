@@ -47,7 +47,7 @@ ManPage& ManPage::paragraphs(std::string_view text) {
   return *this;
 }
 
-ManPage& ManPage::call(std::string_view command, std::string_view arguments) {
+ManPage& ManPage::synopsis(std::string_view command, std::string_view arguments) {
   text_ += ".PP\n.B " + escaped(command) + "\n";
   text_ += arguments.empty() ? "" : escaped(arguments) + "\n";
   return *this;

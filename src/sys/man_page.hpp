@@ -21,7 +21,7 @@ class ManPage {
   /// Paragraphs, separated by empty lines.
   ManPage& paragraphs(std::string_view text);
   /// Synopsis line: the command in bold, its arguments in italics.
-  ManPage& call(std::string_view command, std::string_view arguments);
+  ManPage& synopsis(std::string_view command, std::string_view arguments);
   /// Definition: a term, and its meaning indented below it.
   ManPage& term(std::string_view name, std::string_view meaning);
   /// Definition whose term is another page.

@@ -39,20 +39,20 @@ class ManualClock : public sys::Clock {
 
     void wait_until(std::optional<sys::BootTime> when) override {
       const sys::MutexGuard lock(state_->mutex);
-      while (!is_rung_ && (!when || state_->now < *when)) {
+      while (!is_notified_ && (!when || state_->now < *when)) {
         state_->changed.wait(state_->mutex);
       }
-      is_rung_ = false;
+      is_notified_ = false;
     }
-    void ring() noexcept override {
+    void notify() noexcept override {
       const sys::MutexGuard lock(state_->mutex);
-      is_rung_ = true;
+      is_notified_ = true;
       state_->changed.notify_all();
     }
 
    private:
     std::shared_ptr<State> state_;
-    bool is_rung_ = false;  ///< Guarded by the mutex of the clock.
+    bool is_notified_ = false;  ///< Guarded by the mutex of the clock.
   };
 
   std::shared_ptr<State> state_ = std::make_shared<State>();

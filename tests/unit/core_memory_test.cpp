@@ -27,7 +27,7 @@ class CoreMemory : public CoreTest {
         hold.items.push_back(lock("filled/" + std::to_string(k)));
       }
       hold.items.shrink_to_fit();
-      filled.leases.edit(ann)->history.note(
+      filled.leases.edit(ann)->history.record(
           hold.request, {.answer = Granted{.token = hold.token}, .since = Revision{i + 1}});
       filled.locks.add(std::move(hold), Revision{i + 1});
     }
