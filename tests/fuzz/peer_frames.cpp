@@ -66,7 +66,7 @@ class Receiver {
               "the ends prove different things");
     }
     if (const auto welcome = decode_welcome(frame)) {
-      static_cast<void>(complaint_about_origin(MemberId{1}, welcome->origin, self));
+      static_cast<void>(origin_error(MemberId{1}, welcome->origin, self));
     }
     static_cast<void>(decode_proof(frame));
     static_cast<void>(decode_refusal(frame));

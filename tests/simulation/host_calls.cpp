@@ -106,7 +106,7 @@ void Host::watch(const Request& request, core::Revision start) {
         [this, request, start](Result<server::View> view) {
           if (view->log.leader == 0 || serving_->store->is_removed()) {
             // This member would never send events.
-            reply(request, Error{.code = Errc::unavailable, .detail = "follows nobody"});
+            reply(request, Error{.code = Errc::unavailable, .detail = "knows no leader"});
             return;
           }
           auto stream = std::make_shared<Stream>();

@@ -38,7 +38,7 @@ void Judge::poll(MemberId member, const Replica& replica, const core::State& sta
         index, Agreed{.term = entry->term, .payload = payload, .committed = replica.term()});
     if (it->second.term != entry->term || it->second.payload != payload) {
       world_.fail(name(member) + " applied another entry at " + std::to_string(index.get()) +
-                  " than somebody before");
+                  " than another member before");
     }
   }
   checked = std::max(checked, replica.applied());

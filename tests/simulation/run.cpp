@@ -188,11 +188,11 @@ class Run {
     const auto leader =
         std::ranges::find_if(hosts_, [](const auto& host) { return host->leads(); });
     if (leader == hosts_.end()) {
-      return "nobody leads";
+      return "no member leads";
     }
     const auto applied = (*leader)->store().replica().applied();
     if (applied < judge_.last_agreed()) {
-      return "the leader has not applied what somebody else has";
+      return "the leader has not applied an entry that another member has applied";
     }
     for (const auto* host : members()) {
       if (host->store().replica().applied() != applied) {

@@ -54,7 +54,7 @@ void Watcher::handle_reply(const Reply& answer) {
   } else if (std::holds_alternative<Error>(answer.what)) {
     connect();
   } else if (std::holds_alternative<WatchLost>(answer.what)) {
-    world_.fail(name_ + " was told that what it wants is forgotten already");
+    world_.fail(name_ + ": its resume revision is compacted");
   }
 }
 

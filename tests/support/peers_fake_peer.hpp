@@ -17,11 +17,11 @@
 
 namespace tenure::test {
 
-/// A process that listens like a member and answers each frame as a test wants: a member with an
-/// older program, or an attacker.
+/// Scripted peer: listens like a member and replies to each frame with the frames that a test
+/// returns, as a member with an older program or an attacker would.
 class FakePeer {
  public:
-  /// On the impostor's own thread.
+  /// Script; runs on the own thread of the fake peer.
   using Answer =
       std::function<std::vector<server::peers::Frame>(const server::peers::ReceivedFrame&)>;
 

@@ -46,7 +46,7 @@ class TwoPeers : public ::testing::Test {
     acceptor = std::make_unique<TestPeer>(std::move(two));
     initiator->set_members({{2, acceptor->address()}});
   }
-  /// Both ends say something like it, and nothing passes.
+  /// Expects that both ends log these texts, and that no message passes.
   void expect_refusal(const std::string& initiator_reports, const std::string& acceptor_reports) {
     EXPECT_TRUE(eventually([&] { return initiator->reports_about(initiator_reports); }))
         << initiator->reports.all();
@@ -78,9 +78,9 @@ class RawPeer {
     socket_.bind({boost::asio::ip::address_v4(0x7F000000U + from), 0});
     socket_.connect({boost::asio::ip::address_v4::loopback(), port});
   }
-  void say(const std::string& bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes)); }
-  /// All that comes until the other end closes or has said this much.
-  [[nodiscard]] std::string hear(std::size_t enough) {
+  void write(const std::string& bytes) { boost::asio::write(socket_, boost::asio::buffer(bytes)); }
+  /// Bytes received until the other end closes or `enough` bytes have arrived.
+  [[nodiscard]] std::string read(std::size_t enough) {
     std::string heard;
     char buffer[1024];
     boost::system::error_code error;

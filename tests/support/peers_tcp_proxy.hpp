@@ -16,7 +16,7 @@
 
 namespace tenure::test {
 
-/// Passes bytes on to a port and back, until it is cut or clogged: a network that can fail.
+/// TCP proxy with faults: forwards bytes to a port and back, and can cut or block connections.
 class TcpProxy {
  public:
   explicit TcpProxy(std::uint16_t to)
@@ -38,9 +38,9 @@ class TcpProxy {
   void cut() {
     boost::asio::post(loop_, [this] { cut_now(); });
   }
-  /// Cuts by itself when so many bytes have passed, once.
+  /// Cuts all connections once after this number of bytes.
   void cut_after(std::size_t bytes) { cut_after_ = bytes; }
-  /// Lets nothing pass from now on, and says nothing about it.
+  /// Stops or resumes forwarding without closing connections.
   void clog(bool is_clogged) {
     is_clogged_ = is_clogged;
     boost::asio::post(loop_, [this] {
@@ -49,7 +49,7 @@ class TcpProxy {
       }
     });
   }
-  /// What comes back is dropped from now on, until it is cut.
+  /// Drops all bytes in the reverse direction until the next cut.
   void deafen() { is_deaf_ = true; }
   [[nodiscard]] std::size_t connections() const { return connections_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }

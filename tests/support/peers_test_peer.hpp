@@ -22,7 +22,7 @@
 
 namespace tenure::test {
 
-/// One member's end of the network, on a loop of its own, that remembers what it received.
+/// PeerTransport of one member on a loop of its own; records received messages and log events.
 class TestPeer {
  public:
   using Message = server::raft::Message;

@@ -168,7 +168,7 @@ void RaftGroup::Machine::crash() {
   writes_.clear();
   plan_.reset();
   is_drain_wanted_ = false;
-  is_complaint_due_ = false;
+  is_read_error_due_ = false;
 }
 
 void RaftGroup::Machine::work() {
@@ -185,7 +185,7 @@ void RaftGroup::Machine::work() {
     }
     store_->compacted(body->size(), group_.now_);
   }
-  if (std::exchange(is_complaint_due_, false)) {
+  if (std::exchange(is_read_error_due_, false)) {
     store_->snapshot_unreadable({.code = Errc::invalid_argument, .detail = "It is torn."},
                                 group_.now_);
   }
@@ -269,7 +269,7 @@ DiskState RaftGroup::Machine::disk() const {
 void RaftGroup::Machine::send(MemberId peer, Message message) {
   EXPECT_TRUE(std::ranges::find(known, peer, &Member::id) != known.end() ||
               !std::holds_alternative<AppendEntries>(message))
-      << "member " << id().get() << " was never told where member " << peer.get() << " is";
+      << "member " << id().get() << " does not know the address of member " << peer.get();
   group_.letters_.push_back({.from = id(),
                              .peer = peer,
                              .message = std::move(message),
@@ -278,7 +278,7 @@ void RaftGroup::Machine::send(MemberId peer, Message message) {
 
 void RaftGroup::Machine::send_snapshot(MemberId peer, Term term) {
   if (is_snapshot_unreadable) {
-    is_complaint_due_ = true;
+    is_read_error_due_ = true;
     return;
   }
   ++group_.snapshots_sent;

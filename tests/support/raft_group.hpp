@@ -18,8 +18,8 @@
 
 namespace tenure::test {
 
-/// A group of participants in one thread: time passes when a test says so, messages take a
-/// millisecond and the disk one more. Crashes lose what was not durable.
+/// Raft group of stores in one thread with virtual time: a test advances the time, messages take 1
+/// ms and disk writes another 1 ms. Crashes lose what was not durable.
 ///
 ///     RaftGroup group(3);
 ///     auto& leader = group.elect();
@@ -129,8 +129,8 @@ class RaftGroup::Machine final : public server::raft::Environment {
   bool is_disk_stuck = false;           ///< Nothing becomes durable.
   bool is_snapshot_unreadable = false;  ///< The one on disk; the next one can be read.
   std::vector<std::string> reports;
-  std::vector<server::raft::Member> known;  ///< As set_members() said last.
-  std::string failure;                      ///< As fatal() said.
+  std::vector<server::raft::Member> known;  ///< Members of the last set_members().
+  std::string failure;                      ///< Error of fatal(); empty: none.
   /// Called once when the store asks for the disk, which it does in the middle of a drain.
   mutable std::function<void()> when_asked_for_disk;
 
@@ -167,7 +167,7 @@ class RaftGroup::Machine final : public server::raft::Environment {
   std::deque<Write> writes_;
   std::optional<server::raft::CompactionPlan> plan_;
   bool is_drain_wanted_ = false;
-  bool is_complaint_due_ = false;
+  bool is_read_error_due_ = false;
   std::unique_ptr<server::raft::RaftStore> store_;
 };
 

@@ -15,8 +15,8 @@
 
 namespace tenure::test {
 
-/// A network between nodes of one process: a message is posted to the loop of its receiver. Thread
-/// safe. Outlives the nodes.
+/// In-process network: posts each message to the loop of its receiver. Thread safe. Outlives the
+/// nodes.
 class RaftNetwork {
  public:
   using MemberId = server::raft::MemberId;
@@ -24,7 +24,7 @@ class RaftNetwork {
   [[nodiscard]] std::unique_ptr<server::raft::Transport> transport(MemberId id) {
     return std::make_unique<Wire>(*this, id);
   }
-  /// Nothing comes from it or gets to it until heal().
+  /// Isolates a member until heal().
   void cut_off(MemberId id) {
     const std::lock_guard guard(mutex_);
     cut_off_.insert(id);
@@ -33,13 +33,13 @@ class RaftNetwork {
     const std::lock_guard guard(mutex_);
     cut_off_.clear();
   }
-  /// From now on another snapshot is on its way to everybody, or not any more.
+  /// Whether every peer is busy with the transfer of another snapshot.
   void set_busy_with_snapshots(bool is_busy) {
     const std::lock_guard guard(mutex_);
     is_busy_with_snapshots_ = is_busy;
     snapshots_put_off_ = 0;
   }
-  /// How often somebody asked in vain since then.
+  /// Number of refused snapshots since then.
   [[nodiscard]] std::size_t snapshots_put_off() {
     const std::lock_guard guard(mutex_);
     return snapshots_put_off_;
@@ -91,7 +91,7 @@ class RaftNetwork {
     if (end == ends_.end() || cut_off_.contains(from) || cut_off_.contains(peer)) {
       return;
     }
-    // Whoever stops is not found by what is still on its way.
+    // A message in flight to a stopped node is dropped.
     boost::asio::post(*end->second.loop, [this, from, peer, message = std::move(message),
                                           receive = end->second.receive] {
       {

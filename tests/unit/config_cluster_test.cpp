@@ -100,7 +100,7 @@ TEST(ConfigCluster, each_mistake_in_the_list_is_named) {
   expect_words(error_of(many), "10 members are too many");
 }
 
-// So the first start needs no order, and nobody has to hand an id around.
+// So the members can start in any order, and no id has to be distributed.
 TEST(ConfigCluster, all_members_find_the_same_cluster_id) {
   const auto id = plan_cluster(member(1)).cluster_id;
   auto turned = member(3,
@@ -180,7 +180,7 @@ TEST(ConfigCluster, peers_on_the_network_need_tls_or_insecure) {
   config.listen.insecure = true;
   EXPECT_EQ(error_of(config), "");
 
-  // Alone, nobody listens there.
+  // A single node does not open the port.
   Config alone;
   alone.listen.peers = "0.0.0.0:7422";
   EXPECT_EQ(error_of(alone), "");

@@ -92,7 +92,7 @@ TEST(Config, a_printed_configuration_reads_back_the_same) {
   EXPECT_EQ(back.limits, changed.limits);
 }
 
-// Whoever adds a field to core::Limits must add its line in settings.cpp.
+// Catches a field of core::Limits without a row in settings.cpp.
 TEST(Config, every_limit_of_the_store_can_be_set) {
   std::size_t limits = 0;
   for (const auto& setting : settings()) {
@@ -125,7 +125,7 @@ TEST(Config, an_unknown_key_is_reported_with_its_position_and_the_nearest_key) {
 }
 
 TEST(Config, all_wrong_types_and_ranges_are_reported_at_once) {
-  const auto told = error_of(
+  const auto text = error_of(
       "[limits]\nleases_max = \"many\"\nttl_max = 30\nitems_max = 0\n"
       "[log]\nlevel = \"loud\"\n[listen]\ngrpc = \"nowhere\"\ninsecure = 1\n"
       "[raft]\nsegment_bytes = \"8MB\"\n");
@@ -138,7 +138,7 @@ TEST(Config, all_wrong_types_and_ranges_are_reported_at_once) {
         "t.toml:8:8: listen.grpc: 'nowhere' is not an address",
         "t.toml:9:12: listen.insecure must be true or false",
         "t.toml:11:17: raft.segment_bytes: '8MB' is not a size such as 64MiB"}) {
-    EXPECT_NE(told.find(expected), std::string::npos) << expected << "\nin\n" << told;
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << "\nin\n" << text;
   }
 }
 

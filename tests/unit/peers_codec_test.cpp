@@ -125,7 +125,7 @@ RC_GTEST_PROP(PeersCodec, random_bytes_are_refused_and_never_crash, (const std::
 }
 
 // A bit that flipped on the way must not become an entry of the log.
-RC_GTEST_PROP(PeersCodec, one_changed_byte_is_always_found, ()) {
+RC_GTEST_PROP(PeersCodec, a_changed_byte_is_always_detected, ()) {
   const auto sent = any_message();
   auto wire = on_the_wire(encode(sent));
   const auto at = *rc::gen::inRange<std::size_t>(0, wire.size());

@@ -86,9 +86,9 @@ TEST_F(PeersHandshake, a_connection_beyond_the_limit_of_handshakes_is_closed_at_
   TestPeer end(options);
   std::atomic<int> limited = 0;
   end.on_loop([&] { end.transport().on_handshake_limit([&] { ++limited; }); });
-  RawPeer stranger(end.port());
+  RawPeer raw_peer(end.port());
 
-  EXPECT_EQ(stranger.hear(1), "");
+  EXPECT_EQ(raw_peer.read(1), "");
   EXPECT_EQ(limited, 1);
 }
 
@@ -104,7 +104,7 @@ TEST_F(PeersHandshake, the_address_of_a_configured_member_has_its_own_limit_of_h
   expect_connection();
 
   RawPeer elsewhere(acceptor->port(), 2);
-  EXPECT_EQ(elsewhere.hear(1), "") << "another address has the limit that is used up";
+  EXPECT_EQ(elsewhere.read(1), "") << "another address has the limit that is used up";
 }
 
 TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_of_handshakes) {
@@ -116,9 +116,9 @@ TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_
 
   RawPeer same(acceptor->port());
   RawPeer elsewhere(acceptor->port(), 2);
-  elsewhere.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  elsewhere.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
-  EXPECT_EQ(same.hear(1), "") << "the limit of members is used up";
+  EXPECT_EQ(same.read(1), "") << "the limit of members is used up";
   EXPECT_TRUE(
       eventually([&] { return acceptor->reports_about("peer_rejected address=127.0.0.2"); }));
   EXPECT_FALSE(acceptor->reports_about("peer_rejected address=127.0.0.1"));
@@ -129,13 +129,13 @@ TEST_F(PeersHandshake, a_member_stops_during_a_handshake) {
   auto options = with_tls(2, ours);
   options.timeouts.handshake = std::chrono::hours(1);
   auto end = std::make_unique<TestPeer>(options);
-  RawPeer stranger(end->port());
+  RawPeer raw_peer(end->port());
   // Header of a handshake record whose content does not come.
-  stranger.say(std::string("\x16\x03\x01\x02\x00", 5));
+  raw_peer.write(std::string("\x16\x03\x01\x02\x00", 5));
 
   end.reset();
 
-  EXPECT_EQ(stranger.hear(1), "");
+  EXPECT_EQ(raw_peer.read(1), "");
 }
 
 }  // namespace

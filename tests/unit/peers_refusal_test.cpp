@@ -61,21 +61,21 @@ TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
   expect_connection();
 }
 
-// Without the secret nobody can forge a vote, not even with the right ids.
+// Catches a vote that is accepted without the secret.
 TEST_F(PeersRefusal, an_initiator_without_the_secret_is_refused_after_its_proof) {
   auto two = TestPeer::options(2);
   two.self.secret = "secret";
   TestPeer end(two);
-  RawPeer stranger(end.port());
+  RawPeer raw_peer(end.port());
 
-  stranger.say(encode(Hello{.cluster = raft::ClusterId{77},
-                            .initiator = raft::MemberId{1},
-                            .acceptor = raft::MemberId{2},
-                            .nonce = make_nonce()})
-                   .head);
-  EXPECT_FALSE(stranger.hear(1).empty());
-  stranger.say(encode(Proof{.proof = std::string(32, 'x')}).head);
-  stranger.say(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
+  raw_peer.write(encode(Hello{.cluster = raft::ClusterId{77},
+                              .initiator = raft::MemberId{1},
+                              .acceptor = raft::MemberId{2},
+                              .nonce = make_nonce()})
+                     .head);
+  EXPECT_FALSE(raw_peer.read(1).empty());
+  raw_peer.write(encode(Proof{.proof = std::string(32, 'x')}).head);
+  raw_peer.write(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
 
   EXPECT_TRUE(eventually([&] { return end.reports_about("secret mismatch with member 1"); }));
   EXPECT_EQ(end.received_count(), 0U);
@@ -83,15 +83,15 @@ TEST_F(PeersRefusal, an_initiator_without_the_secret_is_refused_after_its_proof)
 
 TEST_F(PeersRefusal, a_version_before_the_oldest_is_refused_with_both_numbers) {
   TestPeer end(TestPeer::options(2));
-  RawPeer stranger(end.port());
+  RawPeer raw_peer(end.port());
 
-  stranger.say(encode(Hello{.version = 1, .cluster = raft::ClusterId{77}}).head);
+  raw_peer.write(encode(Hello{.version = 1, .cluster = raft::ClusterId{77}}).head);
 
-  EXPECT_NE(stranger.hear(60).find("version 1"), std::string::npos);
+  EXPECT_NE(raw_peer.read(60).find("version 1"), std::string::npos);
   EXPECT_TRUE(eventually([&] { return end.reports_about("supports versions 2 to 3"); }));
 }
 
-// A founder that lost its directory has forgotten whom it voted for.
+// An initial member that lost its directory has lost its vote.
 TEST_F(PeersRefusal, a_voter_with_a_new_incarnation_is_refused_at_both_ends) {
   auto one = TestPeer::options(1);
   auto two = TestPeer::options(2);
@@ -166,31 +166,31 @@ TEST_F(PeersRefusal, a_joined_member_has_no_origin) {
 TEST_F(PeersRefusal, bytes_that_are_no_handshake_are_refused) {
   TestPeer end(TestPeer::options(2));
 
-  RawPeer(end.port()).say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  RawPeer(end.port()).write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
   EXPECT_TRUE(eventually([&] { return end.reports_about("peer_rejected address=127.0.0.1"); }));
 }
 
 TEST_F(PeersRefusal, messages_before_the_handshake_are_refused) {
   TestPeer end(TestPeer::options(2));
-  RawPeer stranger(end.port());
+  RawPeer raw_peer(end.port());
 
-  stranger.say(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
+  raw_peer.write(encode(raft::Message(raft::RequestVote{.term = raft::Term{99}})).head);
 
   EXPECT_TRUE(eventually([&] { return end.reports_about("invalid handshake"); }));
   EXPECT_EQ(end.received_count(), 0U);
 }
 
-// 16 connections that say nothing take no room from the one that does.
+// Catches idle connections that keep a member from its handshake.
 TEST_F(PeersRefusal, idle_unauthenticated_connections_are_limited_and_evicted) {
   auto options = TestPeer::options(2);
   options.unauthenticated_max = 4;
   acceptor = std::make_unique<TestPeer>(options);
-  std::vector<std::unique_ptr<RawPeer>> crowd;
+  std::vector<std::unique_ptr<RawPeer>> connections;
   for (int i = 0; i < 10; ++i) {
-    crowd.push_back(std::make_unique<RawPeer>(acceptor->port()));
+    connections.push_back(std::make_unique<RawPeer>(acceptor->port()));
   }
-  EXPECT_EQ(crowd.front()->hear(1), "") << "it was closed";
+  EXPECT_EQ(connections.front()->read(1), "") << "it was closed";
 
   initiator = std::make_unique<TestPeer>(TestPeer::options(1));
   initiator->set_members({{2, acceptor->address()}});
@@ -209,15 +209,15 @@ TEST_F(PeersRefusal, a_handshake_in_progress_is_not_evicted_by_idle_connections)
   options.unauthenticated_max = 4;
   TestPeer end(options);
   RawPeer handshake(end.port());
-  handshake.say(encode(hello_of(1)).head);
-  ASSERT_FALSE(handshake.hear(1).empty());
+  handshake.write(encode(hello_of(1)).head);
+  ASSERT_FALSE(handshake.read(1).empty());
 
-  std::vector<std::unique_ptr<RawPeer>> crowd;
+  std::vector<std::unique_ptr<RawPeer>> connections;
   for (int i = 0; i < 10; ++i) {
-    crowd.push_back(std::make_unique<RawPeer>(end.port()));
+    connections.push_back(std::make_unique<RawPeer>(end.port()));
   }
-  EXPECT_EQ(crowd.front()->hear(1), "") << "it was closed";
-  handshake.say(encode(Proof{.proof = std::string(32, 'x')}).head);
+  EXPECT_EQ(connections.front()->read(1), "") << "it was closed";
+  handshake.write(encode(Proof{.proof = std::string(32, 'x')}).head);
 
   // It is still heard.
   EXPECT_TRUE(eventually([&] { return end.reports_about("secret mismatch with member 1"); }));
@@ -228,24 +228,24 @@ TEST_F(PeersRefusal, connections_from_one_address_evict_only_each_other) {
   options.unauthenticated_max = 4;
   TestPeer end(options);
   const std::string words = encode(hello_of(1)).head;
-  RawPeer handshake(end.port(), 2);  // It has said nothing yet.
+  RawPeer handshake(end.port(), 2);  // No bytes sent yet.
 
-  std::vector<std::unique_ptr<RawPeer>> crowd;
+  std::vector<std::unique_ptr<RawPeer>> connections;
   for (int i = 0; i < 10; ++i) {
-    crowd.push_back(std::make_unique<RawPeer>(end.port()));
-    crowd.back()->say(words.substr(0, 1));
+    connections.push_back(std::make_unique<RawPeer>(end.port()));
+    connections.back()->write(words.substr(0, 1));
   }
-  crowd.back()->say(words.substr(1));
-  ASSERT_FALSE(crowd.back()->hear(1).empty()) << "so all before it have been accepted";
-  handshake.say(words);
+  connections.back()->write(words.substr(1));
+  ASSERT_FALSE(connections.back()->read(1).empty()) << "so all before it have been accepted";
+  handshake.write(words);
 
-  EXPECT_FALSE(handshake.hear(1).empty());
+  EXPECT_FALSE(handshake.read(1).empty());
 }
 
-// Else whoever is called would call itself.
+// Catches a member that connects to itself at a wildcard address.
 TEST_F(PeersRefusal, a_non_member_with_a_wildcard_address_is_called_back_at_its_source_address) {
   auto one = TestPeer::options(1);
-  one.self.address = "0.0.0.0:1";  // Nobody listens there, so that it is said where it was sought.
+  one.self.address = "0.0.0.0:1";  // A closed port: the event contains the address of the attempt.
   begin(one, TestPeer::options(2));
 
   EXPECT_TRUE(eventually([&] {
@@ -270,7 +270,7 @@ TEST_F(PeersRefusal, a_certificate_of_another_authority_is_refused) {
 }
 
 TEST_F(PeersRefusal, a_certificate_of_another_member_is_refused_at_both_ends) {
-  // The files of member 5, in the hands of one who says that it is member 1.
+  // The files of member 5, used by a process that claims to be member 1.
   auto thief = TestPeer::options(1);
   thief.tls = with_tls(5, ours, "URI:tenure:member/1").tls;
   begin(std::move(thief), with_tls(2, ours, "URI:tenure:member/2"));
@@ -307,7 +307,7 @@ TEST_F(PeersRefusal, a_refusal_without_a_proof_does_not_stop_a_member) {
   const test::FakePeer impostor([&](const ReceivedFrame& /*hello*/) {
     ++refusals;
     std::vector<Frame> frames;
-    frames.push_back(encode(Refusal{.reason = Reason::incarnation, .text = "begun anew"}));
+    frames.push_back(encode(Refusal{.reason = Reason::incarnation, .text = "new incarnation"}));
     return frames;
   });
   auto one = TestPeer::options(1);
@@ -320,8 +320,8 @@ TEST_F(PeersRefusal, a_refusal_without_a_proof_does_not_stop_a_member) {
   initiator->set_members({{2, acceptor->address()}, {3, impostor.address()}});
 
   EXPECT_TRUE(eventually([&] { return refusals > 1; }));
-  EXPECT_TRUE(
-      eventually([&] { return initiator->reports_about("rejected by the peer: begun anew"); }));
+  EXPECT_TRUE(eventually(
+      [&] { return initiator->reports_about("rejected by the peer: new incarnation"); }));
   EXPECT_FALSE(initiator->reports_about("member_quarantined"));
   expect_connection();
 }
@@ -338,25 +338,25 @@ TEST_F(PeersRefusal, tls_against_plain_is_refused) {
 
 // Before anything is written, and not by the other members only.
 TEST_F(PeersRefusal, wrong_files_are_refused_by_the_name_of_their_setting) {
-  const auto complaint = [](const PeerTls& tls) {
+  const auto error = [](const PeerTls& tls) {
     const auto made = make_contexts(tls, raft::MemberId{1});
     return made ? std::string() : made.error().detail;
   };
   const auto right = files(ours, ours.sign({.name = "one", .alternatives = "URI:tenure:member/1"}));
-  EXPECT_EQ(complaint(right), "");
+  EXPECT_EQ(error(right), "");
 
   auto wrong = right;
   wrong.ca = test::content_of(theirs.file());
-  EXPECT_NE(complaint(wrong).find("certificate of another cluster"), std::string::npos);
+  EXPECT_NE(error(wrong).find("certificate of another cluster"), std::string::npos);
   wrong = right;
   wrong.key = test::content_of(ours.sign({.name = "two"}).key);
-  EXPECT_NE(complaint(wrong).find("peer_tls.key"), std::string::npos);
+  EXPECT_NE(error(wrong).find("peer_tls.key"), std::string::npos);
   wrong = right;
   wrong.certificate = "nothing";
-  EXPECT_NE(complaint(wrong).find("peer_tls.cert"), std::string::npos);
-  EXPECT_NE(complaint(files(ours, ours.sign({.name = "old", .hours = -1}))).find("expired"),
+  EXPECT_NE(error(wrong).find("peer_tls.cert"), std::string::npos);
+  EXPECT_NE(error(files(ours, ours.sign({.name = "old", .hours = -1}))).find("expired"),
             std::string::npos);
-  EXPECT_NE(complaint(files(ours, ours.sign({.name = "x", .alternatives = "URI:tenure:member/2"})))
+  EXPECT_NE(error(files(ours, ours.sign({.name = "x", .alternatives = "URI:tenure:member/2"})))
                 .find("not for member 1"),
             std::string::npos);
 }

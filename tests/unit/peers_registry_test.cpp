@@ -49,16 +49,16 @@ TEST_F(PeersRegistry, a_voter_with_a_new_incarnation_is_refused_also_after_a_res
   auto known = open();
   known.set_members({voter(two), voter(three)});
 
-  const auto complaint = known.verify(two, Incarnation{6});
+  const auto error = known.verify(two, Incarnation{6});
 
-  EXPECT_TRUE(complaint.contains("member 2 has begun anew")) << complaint;
-  EXPECT_TRUE(complaint.contains("--join")) << "it says what to do";
-  EXPECT_TRUE(complaint.contains("remove member 2")) << "it says what to do";
+  EXPECT_TRUE(error.contains("member 2 has a new incarnation")) << error;
+  EXPECT_TRUE(error.contains("--join")) << "the remedy is part of the error";
+  EXPECT_TRUE(error.contains("remove member 2")) << "the remedy is part of the error";
   EXPECT_EQ(known.verify(two, Incarnation{5}), "");
   EXPECT_EQ(known.verify(three, Incarnation{6}), "");
 }
 
-// Nobody counts on it: an attempt to join may fail and be made again.
+// A standby does not vote, so an interrupted attempt to join may be repeated with a new directory.
 TEST_F(PeersRegistry, a_standby_may_have_a_new_incarnation) {
   auto known = open();
   known.set_members({voter(three), standby(two)});
@@ -71,7 +71,7 @@ TEST_F(PeersRegistry, a_standby_may_have_a_new_incarnation) {
   EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
-// It began anew once more between its last greeting and its vote.
+// Its directory was replaced again between the last handshake and its promotion.
 TEST_F(PeersRegistry, a_member_promoted_while_offline_is_recorded_when_it_connects) {
   auto known = open();
   known.set_members({voter(three), standby(two)});

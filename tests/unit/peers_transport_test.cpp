@@ -174,8 +174,8 @@ TEST(PeersTransport, a_peer_that_starts_late_is_reached_and_reported_once) {
   TestPeer late(TestPeer::options(2), port);
 
   ASSERT_TRUE(eventually([&] { return three.is_connected_to(2); }));
-  const auto told = three.reports.all();
-  EXPECT_EQ(told.find("peer_unreachable"), told.rfind("peer_unreachable")) << told;
+  const auto text = three.reports.all();
+  EXPECT_EQ(text.find("peer_unreachable"), text.rfind("peer_unreachable")) << text;
 }
 
 TEST(PeersTransport, messages_for_a_disconnected_peer_are_dropped_and_counted) {
@@ -247,7 +247,7 @@ TEST(PeersTransport, the_newest_connection_of_a_member_counts) {
   EXPECT_TRUE(eventually([&] { return first.reports_about("peer_disconnected peer=2"); }));
 }
 
-// A member that joins has an empty log: it knows nobody, and must answer the leader who calls it.
+// A joining member has an empty log and knows no member, but it must reply to the leader.
 TEST(PeersTransport, a_non_member_can_connect_and_is_called_back) {
   TestPeer leader(TestPeer::options(1));
   TestPeer joiner(TestPeer::options(4));
@@ -319,7 +319,7 @@ TEST(PeersTransport, a_snapshot_resumes_after_a_disconnect) {
   ASSERT_TRUE(eventually([&] { return !snapshots(two).empty(); }));
   EXPECT_EQ(*snapshots(two).front().snapshot.body, *body);
   EXPECT_EQ(cable.connections(), 2U);
-  EXPECT_LT(cable.bytes(), size + (std::size_t{2} << 20)) << "it began anew";
+  EXPECT_LT(cable.bytes(), size + (std::size_t{2} << 20)) << "the transfer restarted";
 }
 
 // R6: the leader asks again and again while one is on its way.
@@ -344,7 +344,7 @@ TEST(PeersTransport, only_one_snapshot_at_a_time_goes_to_a_peer) {
   EXPECT_EQ(snapshots(two)[1].snapshot.mark.index, Index{11});
 }
 
-// The receiver throws away what is said in an old term.
+// The receiver drops messages of an old term.
 TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
@@ -362,7 +362,7 @@ TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
   });
 
   EXPECT_TRUE(before);
-  EXPECT_FALSE(during) << "nobody need read another one";
+  EXPECT_FALSE(during) << "no other snapshot has to be read";
   ASSERT_TRUE(eventually([&] { return !snapshots(two).empty(); }));
   EXPECT_EQ(snapshots(two)[0].snapshot.mark.index, Index{9});
   EXPECT_EQ(snapshots(two)[0].term, Term{6});
@@ -370,7 +370,7 @@ TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
     return one.on_loop([&] { return one.transport().takes_snapshot(MemberId{2}, Term{6}); });
   }));
   EXPECT_FALSE(one.on_loop([&] { return one.transport().takes_snapshot(MemberId{3}, Term{6}); }))
-      << "to nobody";
+      << "to no peer";
 }
 
 TEST(PeersTransport, a_snapshot_beyond_the_limit_is_not_taken) {

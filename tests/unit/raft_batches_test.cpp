@@ -57,7 +57,7 @@ TEST(RaftBatches, the_next_entry_is_on_its_way_to_the_disk_before_the_last_one_i
   EXPECT_EQ(last_when_decided, std::vector<std::uint64_t>(2, before + 2));
 }
 
-// What a majority has written is through. Waiting for our own disk would stop everybody.
+// An entry on a majority is committed. Waiting for the own disk would block all clients.
 TEST(RaftBatches, a_leader_whose_disk_takes_nothing_goes_on) {
   RaftGroup group(3);
   auto& leader = group.elect();

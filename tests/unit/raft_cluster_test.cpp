@@ -38,7 +38,7 @@ class RaftCluster : public ::testing::Test {
     auto options = test::small_node(folder / std::to_string(id), reports);
     options.identity = {.cluster = cluster, .member = MemberId{id}};
     options.initial_members = initial_members();
-    // Patient: the machine may be busy with other tests.
+    // Long timeouts: the machine may run other tests.
     options.election_timeout = std::chrono::milliseconds(1000);
     options.heartbeat = std::chrono::milliseconds(100);
     return options;
@@ -64,7 +64,7 @@ class RaftCluster : public ::testing::Test {
     node.peek([&](const Result<View>& view) { promise.set_value(view->log); });
     return promise.get_future().get();
   }
-  /// 0: nobody yet.
+  /// 0: no leader yet.
   [[nodiscard]] std::uint64_t leader() {
     for (const auto& node : nodes) {
       if (node != nullptr && peek(*node).is_leader) {
@@ -289,7 +289,7 @@ TEST_F(RaftCluster, concurrent_clients_see_one_order) {
 }
 
 TEST_F(RaftCluster, an_invalid_bootstrap_is_refused_and_nothing_is_written) {
-  auto stranger = options(4);
+  auto outsider = options(4);
   auto pair = options(1);
   pair.initial_members.pop_back();
   auto nameless = options(1);
@@ -299,7 +299,7 @@ TEST_F(RaftCluster, an_invalid_bootstrap_is_refused_and_nothing_is_written) {
   auto twice = options(1);
   twice.initial_members.back() = twice.initial_members.front();
 
-  for (const auto& bad : {stranger, pair, nameless, both, twice}) {
+  for (const auto& bad : {outsider, pair, nameless, both, twice}) {
     const auto opened = Node::open(bad);
     ASSERT_FALSE(opened.has_value());
     EXPECT_EQ(opened.error().code, Errc::invalid_argument) << opened.error().detail;
@@ -391,7 +391,7 @@ TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watc
   EXPECT_EQ(node->identity().cluster, seeded->cluster.get());
   EXPECT_GT(client.ask([](const View& view) { return view.state.events.compact_revision(); }),
             last_revision)
-      << "who watched is told that something is missing";
+      << "a watch gets an error instead of a gap";
   const auto lease = client.fresh_lease();
   EXPECT_GT(lease, last_lease) << "the old one is not renewed by mistake";
   EXPECT_GT(client.token(lease, "b"), last_token);
@@ -458,8 +458,8 @@ TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {
   pair.members.pop_back();
   auto nameless = seed;
   nameless.identity.cluster = {};
-  auto stranger = seed;
-  stranger.identity.member = MemberId{9};
+  auto outsider = seed;
+  outsider.identity.member = MemberId{9};
   auto damaged = seed;
   damaged.body = "no state";
   auto used = seed;
@@ -472,7 +472,7 @@ TEST_F(RaftCluster, a_seed_that_cannot_grow_is_refused_and_nothing_is_written) {
   auto used_up = seed;
   used_up.body = worn_body;
 
-  for (const auto& bad : {pair, nameless, stranger, damaged, used, used_up}) {
+  for (const auto& bad : {pair, nameless, outsider, damaged, used, used_up}) {
     EXPECT_EQ(write_seed(bad).error().code, Errc::invalid_argument);
   }
   EXPECT_FALSE(std::filesystem::exists(seed.folder));

@@ -15,13 +15,13 @@ namespace {
 using core::LeaseId;
 using test::RaftClient;
 
-/// What the child tells when a grant is acknowledged.
+/// Record that the child writes for each acknowledged grant.
 struct Acknowledged {
   std::uint64_t lock;
   std::uint64_t token;
 };
 
-// Acquires lock after lock and tells each answer, until it is killed.
+// Acquires one lock after the other and writes a record for each grant, until it is killed.
 [[noreturn]] void acquire_for_ever(const NodeOptions& options, std::uint64_t first, int pipe) {
   auto node = Node::open(options);
   if (!node) {
@@ -32,8 +32,9 @@ struct Acknowledged {
   client.use_requests_after(first);
   static_cast<void>(client.grant_lease(LeaseId{1}));
   for (std::uint64_t lock = first;; ++lock) {
-    const Acknowledged told{.lock = lock, .token = client.token(LeaseId{1}, std::to_string(lock))};
-    if (::write(pipe, &told, sizeof told) != sizeof told) {
+    const Acknowledged acknowledged{.lock = lock,
+                                    .token = client.token(LeaseId{1}, std::to_string(lock))};
+    if (::write(pipe, &acknowledged, sizeof acknowledged) != sizeof acknowledged) {
       ::_exit(3);
     }
   }
@@ -61,12 +62,12 @@ TEST(RaftCrash, repeated_kills_lose_no_acknowledged_command) {
     ::close(ends[1]);
     // After a different number of answers each time, and in the middle of the next.
     const int answers = 10 + round * 17 % 90;
-    Acknowledged told{};
+    Acknowledged acknowledged{};
     int heard = 0;
-    while (::read(ends[0], &told, sizeof told) == sizeof told) {
-      EXPECT_GT(told.token, highest) << "a token came again";
-      highest = told.token;
-      tokens[told.lock] = told.token;
+    while (::read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged) {
+      EXPECT_GT(acknowledged.token, highest) << "a token came again";
+      highest = acknowledged.token;
+      tokens[acknowledged.lock] = acknowledged.token;
       if (++heard == answers) {
         ::kill(child, SIGKILL);
       }

@@ -81,7 +81,7 @@ TEST_F(RaftDurableEnd, the_durable_end_is_recorded_before_sync_returns) {
   EXPECT_EQ(end->offset, segment_header_bytes + record_header_bytes + 3);
 }
 
-TEST_F(RaftDurableEnd, one_damaged_copy_of_the_durable_end_is_covered_by_the_other) {
+TEST_F(RaftDurableEnd, a_damaged_copy_of_the_durable_end_is_covered_by_the_other) {
   {
     auto opened = open();
     append(*opened->journal, Index{1}, {"one"});

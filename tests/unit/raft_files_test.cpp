@@ -61,7 +61,7 @@ TEST(RaftSnapshotFile, a_large_snapshot_is_read_back_whole) {
   EXPECT_TRUE(*(**read).body == body);
 }
 
-// The system tells of it once: a later sync of the same file would say that all is well.
+// The kernel reports a writeback error once: a later sync of the same file would succeed.
 TEST(RaftFile, a_failed_writeback_is_reported) {
   const TemporaryFolder folder;
   auto file = File::open(folder / "file", File::Mode::create).value();
@@ -151,7 +151,7 @@ TEST(RaftFolder, a_folder_of_an_earlier_version_gets_an_incarnation_and_keeps_it
     const auto opened = Folder::open(folder.path(), {}, origin_of_nothing);
     ASSERT_TRUE(opened.has_value()) << opened.error().detail;
     EXPECT_EQ(opened->cluster(), ClusterId{0xAB});
-    EXPECT_EQ(opened->origin(), Origin{}) << "nobody knows";
+    EXPECT_EQ(opened->origin(), Origin{}) << "unknown origin";
     incarnation = opened->incarnation();
     EXPECT_NE(incarnation, Incarnation{});
   }
@@ -172,7 +172,7 @@ TEST(RaftFolder, an_incarnation_that_cannot_be_read_is_refused) {
   }
 }
 
-// Whoever sets node.cluster_id to what `/v1/status` says must not be told that it is too large.
+// Catches a generated cluster id that node.cluster_id would reject as too large.
 TEST(RaftFolder, a_random_cluster_has_an_id_that_the_configuration_takes) {
   const TemporaryFolder folder;
   for (int i = 0; i < 32; ++i) {

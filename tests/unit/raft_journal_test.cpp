@@ -138,7 +138,7 @@ TEST_F(RaftJournal, after_a_torn_end_the_log_goes_on_and_can_be_read_again) {
   const auto warnings = reports.warnings();
 
   EXPECT_EQ(payloads(open().value()), (Texts{"one", "zwei"}));
-  EXPECT_EQ(reports.warnings(), warnings) << "told twice: " << reports.all();
+  EXPECT_EQ(reports.warnings(), warnings) << "reported twice: " << reports.all();
 }
 
 // Any single changed byte: the log is refused, or its last group is cut off if nothing shows that
@@ -282,12 +282,12 @@ TEST_F(RaftJournal, a_log_that_does_not_contain_the_snapshot_is_removed_for_good
   EXPECT_EQ(payloads(*opened), (Texts{"three"}));
 }
 
-// A member that is to stop must not wait for space that nobody makes.
+// A stopping member must not wait for space on a full disk.
 TEST_F(RaftJournal, stop_waiting_wakes_a_write_that_waits_for_space_and_tears_nothing) {
-  auto patient = options();
-  patient.retry = std::chrono::hours(1);
+  auto slow_retry = options();
+  slow_retry.retry = std::chrono::hours(1);
   {
-    auto opened = Journal::open(patient, {});
+    auto opened = Journal::open(slow_retry, {});
     ASSERT_TRUE(opened.has_value()) << opened.error().detail;
     append(*opened->journal, Index{1}, {"one"});
     const auto away = folder.path().string() + "-away";

@@ -69,7 +69,7 @@ TEST(RaftMembers, all_members_see_the_same_list_and_the_leader_their_progress) {
     EXPECT_EQ(member.match, leader.store().position().last);
     EXPECT_LE(member.silent, milliseconds(60));
   }
-  EXPECT_EQ(group.at(follower_of(leader)).known.size(), 3U) << "the transport was told";
+  EXPECT_EQ(group.at(follower_of(leader)).known.size(), 3U) << "the transport has the new list";
 }
 
 TEST(RaftMembers, a_new_member_catches_up_and_votes) {
@@ -256,7 +256,7 @@ TEST(RaftMembers, a_new_leader_commits_an_entry_of_its_own_term) {
   EXPECT_EQ(next.store().position().last, last) << "once";
 }
 
-// Thesis, 4.2.2: nobody sends it anything any more, so somebody has to tell it.
+// Thesis, 4.2.2: a removed member receives no entries, so it needs a notice.
 TEST(RaftMembers, a_removed_member_gets_a_notice_and_stops_elections) {
   RaftGroup group(4);
   auto& leader = group.elect();
@@ -276,7 +276,7 @@ TEST(RaftMembers, a_removed_member_gets_a_notice_and_stops_elections) {
   }));
   EXPECT_EQ(group.propose(removed, core::Tick{}).error().code, Errc::unavailable);
   EXPECT_TRUE(leader.leads());
-  EXPECT_EQ(leader.store().position().term, term) << "nobody was disturbed";
+  EXPECT_EQ(leader.store().position().term, term) << "no election was started";
   EXPECT_EQ(leader.known.size(), 3U) << "the transport forgets it in the end";
 }
 

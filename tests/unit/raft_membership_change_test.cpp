@@ -153,7 +153,7 @@ TEST_F(RaftMembershipChange, a_change_waits_for_an_entry_of_the_leaders_own_term
   EXPECT_EQ(error(), Errc::would_block);
 }
 
-// R8: if a voter that does not know that it votes were the only one left, nobody could lead.
+// R8: a group whose only voter does not know of its promotion has no leader.
 TEST_F(RaftMembershipChange, a_removal_waits_for_the_newest_voter_and_an_addition_does_not) {
   set_members({member(1), member(2), member(3), member(4), member(5)}, 40);
   auto view = group();

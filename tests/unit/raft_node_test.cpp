@@ -34,7 +34,7 @@ class RaftNode : public ::testing::TestWithParam<DiskMode> {
   }
   std::unique_ptr<Node> start() { return test::started(options()); }
   /// As kill -9 leaves it: a copy of the folder while the node lives. Files that come and go in the
-  /// background meanwhile do not matter.
+  /// background do not matter.
   std::filesystem::path copy_of_folder() {
     const auto copy = folders / std::to_string(++copies);
     std::filesystem::create_directories(copy);

@@ -41,7 +41,7 @@ const std::vector<Member> three_and_a_standby{{.id = MemberId{1}},
                                               {.id = MemberId{3}},
                                               {.id = MemberId{4}, .role = MemberRole::standby}};
 
-/// One replica, and a record of its actions. Its disk is done when the test says so.
+/// One replica with a record of its actions. Disk operations finish when the test requests it.
 class Bench {
  public:
   explicit Bench(std::uint64_t id) : replica({.id = MemberId{id}, .entries_in_flight_max = 64}) {}
@@ -194,7 +194,7 @@ TEST(RaftRules, the_only_voter_begins_a_new_term_and_saves_it_first) {
   EXPECT_EQ(bench.votes.front(), std::pair(Term{6}, MemberId{}));
 }
 
-TEST(RaftRules, one_of_several_voters_keeps_its_term_and_waits) {
+TEST(RaftRules, a_voter_of_a_cluster_keeps_its_term_and_waits) {
   Bench bench(1);
 
   bench.begin_as_founder(5, three);
@@ -278,7 +278,7 @@ TEST(RaftRules, a_message_with_nothing_but_what_a_snapshot_stands_for_is_confirm
   EXPECT_EQ(answer->last, Index{10});
 }
 
-// R6. What the library forgets here is freed by the seam, too (shim.c): LeakSanitizer would tell.
+// R6. The shim frees what the library leaks here (shim.c): LeakSanitizer detects a regression.
 TEST(RaftRules, a_snapshot_that_comes_while_one_is_installed_is_ignored) {
   Bench bench(2);
   bench.begin_as_founder(1, three);
@@ -357,9 +357,9 @@ TEST(RaftRules, a_snapshot_that_an_install_has_overtaken_is_forgotten) {
   EXPECT_EQ(bench.last_to<AppendResult>(1)->last, Index{11}) << "it goes on from there";
 }
 
-// R10. The library tells it when the last entry is on its way, and who still writes does not heed
-// it: nobody could write for an election timeout, and nothing would have changed. Seed 80 of the
-// simulation, where that happened for a minute, again and again.
+// R10. libraft sends TimeoutNow once, while the successor may still write the last entry and ignore
+// it: no entry could be submitted for an election timeout, and the old leader would remain. Found
+// by seed 80 of the simulation, where transfers failed for a minute.
 TEST(RaftRules, a_successor_gets_timeout_now_when_it_has_the_whole_log) {
   Bench bench(1);
   bench.begin_as_founder(1, three);
@@ -373,9 +373,9 @@ TEST(RaftRules, a_successor_gets_timeout_now_when_it_has_the_whole_log) {
   EXPECT_FALSE(bench.last_to<TimeoutNow>(2).has_value());
   bench.acknowledge(last);
 
-  const auto told = bench.last_to<TimeoutNow>(2);
-  ASSERT_TRUE(told.has_value());
-  EXPECT_EQ(told->last, last);
+  const auto request = bench.last_to<TimeoutNow>(2);
+  ASSERT_TRUE(request.has_value());
+  EXPECT_EQ(request->last, last);
 }
 
 // R8. The library would refuse, though a newer configuration may count on this vote.
@@ -394,8 +394,8 @@ TEST(RaftRules, a_stand_by_by_its_own_log_votes_when_it_is_asked) {
   EXPECT_EQ(bench.votes.back(), std::pair(Term{4}, MemberId{3}));
 }
 
-// R8. If two of four were gone, one of them before it knew that it votes, nobody might be left who
-// can be elected.
+// R8. With two of four members lost, one of them before it knew of its promotion, no remaining
+// member might be electable.
 TEST(RaftRules, the_next_change_waits_for_the_voter_that_the_last_one_made) {
   test::RaftGroup group(3, 1);
   auto& leader = group.elect();

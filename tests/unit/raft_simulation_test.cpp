@@ -36,7 +36,7 @@ TEST(RaftSimulation, three_replicas_agree_despite_network_disk_and_crash_faults)
   RecordProperty("snapshots", std::to_string(sum.snapshots));
   RecordProperty("installs", std::to_string(sum.installs));
   if (count >= 100) {
-    EXPECT_GT(sum.acknowledged, 10 * count) << "the simulation is too hard to say anything";
+    EXPECT_GT(sum.acknowledged, 10 * count) << "too few commands for a meaningful result";
     EXPECT_GT(sum.crashes, count);
     EXPECT_GT(sum.snapshots, count);
     EXPECT_GT(sum.installs, 0U);

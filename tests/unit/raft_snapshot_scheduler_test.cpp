@@ -60,7 +60,7 @@ TEST_F(RaftSnapshotScheduler, at_most_one_snapshot_is_written_at_a_time) {
   EXPECT_EQ(scheduler.snapshot_bytes(), 10U);
 }
 
-// The library would be told of a snapshot whose entries are not durable.
+// Catches a snapshot that is reported to the library before its entries are durable.
 TEST_F(RaftSnapshotScheduler, the_next_snapshot_waits_until_the_last_one_counts) {
   begin(7);
   EXPECT_EQ(finish(std::size_t{10}, 0), Outcome::taken);

@@ -63,8 +63,8 @@ TEST(RaftStore, three_members_elect_a_leader_and_apply_the_same_commands) {
   EXPECT_GT(leader.state().revision.get(), 0U);
 }
 
-// R9: the first whose timer runs out is elected; nobody waits for the slower half. The arithmetic
-// of the default: a timer runs out after at most 600 ms.
+// R9: the first member whose timer fires is elected, without the slower half. With the default
+// timeout of 300 ms a timer fires after at most 600 ms.
 TEST(RaftStore, a_new_leader_is_there_within_two_election_timeouts) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     RaftGroup group(3);
@@ -101,8 +101,8 @@ TEST(RaftStore, an_acknowledged_command_survives_the_leader) {
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
 }
 
-// A thread that takes the time, sleeps for 5 s and finds a grant that came meanwhile must not stamp
-// it with the time before: the lease would end 5 s early.
+// A thread that reads the clock, pauses for 5 s and then finds a new grant must not stamp it with
+// the old time: the lease would expire 5 s early.
 TEST(RaftStore, a_grant_that_arrives_during_a_drain_lasts_from_its_arrival) {
   RaftGroup group(3);
   auto& leader = group.elect();
@@ -179,7 +179,7 @@ TEST(RaftStore, reads_on_the_leader_see_what_was_acknowledged) {
   EXPECT_EQ(*read, leader.state_bytes());
 }
 
-// The deposed one still believes that it leads; only a majority could have told it.
+// The deposed leader is still in the role of leader: it has no contact with the majority.
 TEST(RaftStore, a_deposed_leader_refuses_reads_and_may_still_be_peeked_at) {
   RaftGroup group(3);
   auto& old = group.elect();
@@ -264,7 +264,7 @@ TEST(RaftStore, a_paused_leader_can_neither_expire_nor_grant) {
   group.cut_off(old.id().get());
   const auto revision = old.state().revision;
 
-  // Asks at once when it wakes, before it hears of anybody.
+  // Reads at once after the pause, before any message of another member.
   bool is_decided = false;
   old.propose(acquire(bob, "b"), [&](const Result<Decided>& decided) {
     is_decided = true;
@@ -332,10 +332,11 @@ TEST(RaftStore, a_snapshot_that_cannot_be_read_is_replaced_and_the_peer_gets_the
                                     return report.find("snapshot_unreadable") != std::string::npos;
                                   }),
             1)
-      << "said once";
+      << "reported once";
 }
 
-// The reserve of the last segment is for what is held; our own commands wait like everybody's.
+// The reserve of the last segment is for renewals and releases; commands of the store itself wait,
+// too.
 TEST(RaftStore, limits_wait_for_space_and_are_not_forgotten) {
   core::Limits limits;
   limits.leases_max = 7;
@@ -352,8 +353,7 @@ TEST(RaftStore, limits_wait_for_space_and_are_not_forgotten) {
   EXPECT_TRUE(group.eventually([&] { return leader.state().limits == limits; }));
 }
 
-// Found by tests/fault: it stayed behind for as long as the leader was the same, and nobody said
-// so.
+// Found by tests/fault: the member lagged until the leader changed, without any log event.
 TEST(RaftStore, a_member_that_lost_entries_is_reported_and_repaired) {
   RaftGroup group(3);
   auto& leader = group.elect();
@@ -371,7 +371,7 @@ TEST(RaftStore, a_member_that_lost_entries_is_reported_and_repaired) {
 
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
   EXPECT_TRUE(std::ranges::any_of(
-      leader.reports, [](const auto& told) { return told.contains("member_lost_entries"); }));
+      leader.reports, [](const auto& event) { return event.contains("member_lost_entries"); }));
   EXPECT_TRUE(is_granted(group.propose(group.elect(), acquire(ann, "more", 100))));
 }
 

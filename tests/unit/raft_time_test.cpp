@@ -39,7 +39,7 @@ TEST(RaftClusterClock, cluster_time_never_goes_back) {
   EXPECT_EQ(clock.at(morning + seconds(1)), ClusterTime(seconds(53)));
 }
 
-// 002-B23: the time in which nobody led does not count, and what is left afterwards does.
+// 002-B23: time without a leader does not count; the remaining TTL does.
 TEST(RaftTime, a_lease_keeps_its_remaining_ttl_across_a_restart) {
   const test::TemporaryFolder folder;
   test::Reports reports;

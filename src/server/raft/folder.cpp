@@ -147,9 +147,10 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
                                             std::to_string(expected.cluster.get()));
   }
   if (expected.member != MemberId{} && expected.member != member_) {
-    return fail(Errc::invalid_argument,
-                "the folder " + path_.string() + " belongs to member " + std::to_string(member) +
-                    ", and the configuration requires member " + std::to_string(expected.member.get()));
+    return fail(Errc::invalid_argument, "the folder " + path_.string() + " belongs to member " +
+                                            std::to_string(member) +
+                                            ", and the configuration requires member " +
+                                            std::to_string(expected.member.get()));
   }
   if (incarnation_ == Incarnation{}) {
     incarnation_ = Incarnation{random_number()};
