@@ -77,9 +77,9 @@ TEST_F(AdminRpc, explain_returns_holders_waiters_and_blockers) {
   const auto second = lease();
   auto wait = lock_request("a", second);
   wait.set_owner("reporter");
-  LockUnderWay first(*locks_, wait);
+  PendingLock first(*locks_, wait);
   ASSERT_TRUE(waits_become(1));
-  LockUnderWay last(*locks_, lock_request("a", lease()));
+  PendingLock last(*locks_, lock_request("a", lease()));
   ASSERT_TRUE(waits_become(2));
   store_.advance(3s);
 
@@ -96,8 +96,8 @@ TEST_F(AdminRpc, explain_returns_holders_waiters_and_blockers) {
   EXPECT_EQ(explained.queue(1).predecessor(), explained.queue(0).ticket());
   EXPECT_EQ(explained.queue(1).blockers_size(), 2);
   EXPECT_EQ(explained.summary(), "a is held by migrator (lease " + std::to_string(holder) +
-                                      ") for 3000 ms; 2 wait, next is reporter (lease " +
-                                      std::to_string(second) + ") after 3000 ms.");
+                                     ") for 3000 ms; 2 wait, next is reporter (lease " +
+                                     std::to_string(second) + ") after 3000 ms.");
 }
 
 TEST_F(AdminRpc, explain_returns_the_waits_of_the_holder) {
@@ -105,7 +105,7 @@ TEST_F(AdminRpc, explain_returns_the_waits_of_the_holder) {
   const auto two = lease();
   ASSERT_TRUE(lock("a", one).acquired());
   ASSERT_TRUE(lock("b", two).acquired());
-  LockUnderWay waiting(*locks_, lock_request("b", one));
+  PendingLock waiting(*locks_, lock_request("b", one));
   ASSERT_TRUE(waits_become(1));
 
   const auto explained = explain("a");

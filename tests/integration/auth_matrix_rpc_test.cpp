@@ -16,7 +16,7 @@ namespace tenure::test {
 namespace {
 
 using google::protobuf::Message;
-using Until = Asker::Until;
+using Until = RpcProbe::Until;
 
 /// Who asks for what: without a token, or by name under a/ or b/.
 struct Asking {
@@ -115,12 +115,12 @@ std::map<std::string, Row> call_rows() {
   };
 }
 
-bool is_denied(const std::string& path, const Asker::Answer& answer) {
+bool is_denied(const std::string& path, const RpcProbe::Reply& reply) {
   // A watch is refused by itself, and its stream goes on.
   const bool is_watch = path == "/tenure.v1.LockService/Watch";
-  return answer.code() == grpc::StatusCode::permission_denied ||
-         answer.code() == grpc::StatusCode::unauthenticated ||
-         (is_watch && answer.first<v1::WatchResponse>().code() == v1::CODE_PERMISSION_DENIED);
+  return reply.code() == grpc::StatusCode::permission_denied ||
+         reply.code() == grpc::StatusCode::unauthenticated ||
+         (is_watch && reply.first<v1::WatchResponse>().code() == v1::CODE_PERMISSION_DENIED);
 }
 
 // A new call without a rule of who may use it.
@@ -136,10 +136,10 @@ TEST_F(AuthRpc, every_call_requires_the_permission_in_the_matrix) {
       ASSERT_NE(row, rows.end()) << method.full_name() << " has no row: who may call it?";
       const auto path = "/" + std::string(service) + "/" + method.name();
       for (const auto& asking : askings) {
-        Asker asker(address_, asking.token);
-        const auto answer = asker.ask(path, *row->second.make(asking.name), row->second.until);
-        EXPECT_EQ(!is_denied(path, answer), row->second.allowed.contains(asking.label))
-            << path << " by " << asking.label << ": " << answer.words();
+        RpcProbe probe(address_, asking.token);
+        const auto reply = probe.call(path, *row->second.make(asking.name), row->second.until);
+        EXPECT_EQ(!is_denied(path, reply), row->second.allowed.contains(asking.label))
+            << path << " by " << asking.label << ": " << reply.message();
       }
     }
   }
@@ -172,8 +172,8 @@ TEST_F(AuthRpc, every_operation_requires_the_permission_in_the_matrix) {
         operation.mutable_acquire()->add_items()->set_name(asking.name);
         operation.mutable_acquire()->set_request_id(1);
       }
-      Asker asker(address_, asking.token);
-      const auto outcome = operate(asker, operation);
+      RpcProbe probe(address_, asking.token);
+      const auto outcome = operate(probe, operation);
       EXPECT_EQ(outcome.refused().code() != v1::CODE_PERMISSION_DENIED,
                 row->second.contains(asking.label))
           << field.name() << " by " << asking.label;

@@ -17,44 +17,44 @@ using server::auth::Level;
 using server::auth::Policy;
 
 TEST_F(AuthRpc, denials_name_the_missing_credentials_or_the_deciding_rule) {
-  Asker stranger(address_, "");
-  Asker locker(address_, "l");
+  RpcProbe stranger(address_, "");
+  RpcProbe locker(address_, "l");
 
-  const auto nobody = stranger.ask(std::string(admin) + "Status", v1::StatusRequest());
+  const auto nobody = stranger.call(std::string(admin) + "Status", v1::StatusRequest());
   EXPECT_EQ(nobody.code(), grpc::StatusCode::unauthenticated);
-  EXPECT_NE(nobody.words().find("authorization: Bearer"), std::string::npos);
+  EXPECT_NE(nobody.message().find("authorization: Bearer"), std::string::npos);
   const auto denied = take(locker, "b/x", 1);
   EXPECT_EQ(denied.code(), grpc::StatusCode::permission_denied);
-  EXPECT_NE(denied.words().find("locker may not lock \"b/x\""), std::string::npos)
-      << denied.words();
+  EXPECT_NE(denied.message().find("locker may not lock \"b/x\""), std::string::npos)
+      << denied.message();
 }
 
 // All or none: one name among several that may be locked is not enough.
 TEST_F(AuthRpc, a_request_for_several_names_requires_the_right_on_each) {
-  Asker locker(address_, "l");
+  RpcProbe locker(address_, "l");
   v1::LockRequest request;
   request.set_lease_id(grant(locker));
   request.add_items()->set_name("a/x");
   request.add_items()->set_name("b/x");
 
-  const auto answer = locker.ask(std::string(locks) + "Lock", request);
+  const auto reply = locker.call(std::string(locks) + "Lock", request);
 
-  EXPECT_EQ(answer.code(), grpc::StatusCode::permission_denied);
+  EXPECT_EQ(reply.code(), grpc::StatusCode::permission_denied);
   store_.look([](const server::View& view) { EXPECT_TRUE(view.state.locks.locks().empty()); });
 }
 
 // Fencing tokens and leases are shown to whoever may read; that must not let them unlock.
 TEST_F(AuthRpc, a_lease_of_another_user_is_reported_as_unknown) {
-  Asker locker(address_, "l");
-  Asker other(address_, "o");
+  RpcProbe locker(address_, "l");
+  RpcProbe other(address_, "o");
   const auto lease = grant(locker);
   const auto token = take(locker, "a/x", lease).first<v1::LockResponse>().fencing_token();
   const auto same = [&](const std::string& method, const Message& of_other,
                         const Message& of_nobody) {
-    const auto foreign = other.ask(std::string(locks) + method, of_other);
-    const auto unknown = other.ask(std::string(locks) + method, of_nobody);
+    const auto foreign = other.call(std::string(locks) + method, of_other);
+    const auto unknown = other.call(std::string(locks) + method, of_nobody);
     EXPECT_EQ(foreign.code(), unknown.code()) << method;
-    EXPECT_EQ(foreign.words().size(), unknown.words().size()) << method << foreign.words();
+    EXPECT_EQ(foreign.message().size(), unknown.message().size()) << method << foreign.message();
     EXPECT_EQ(foreign.messages.size(), unknown.messages.size()) << method;
   };
   // As long as the other, so that the words have the same length.
@@ -87,7 +87,7 @@ TEST_F(AuthRpc, a_lease_of_another_user_is_reported_as_unknown) {
   v1::LeaseKeepAliveRequest keep_nobodys;
   keep_nobodys.set_id(nobodys);
   same("LeaseKeepAlive", keep, keep_nobodys);
-  EXPECT_EQ(other.ask(std::string(locks) + "LeaseKeepAlive", keep)
+  EXPECT_EQ(other.call(std::string(locks) + "LeaseKeepAlive", keep)
                 .first<v1::LeaseKeepAliveResponse>()
                 .ttl_ms(),
             0U);
@@ -100,8 +100,8 @@ TEST_F(AuthRpc, a_lease_of_another_user_is_reported_as_unknown) {
 }
 
 TEST_F(AuthRpc, a_session_reports_leases_of_other_users_as_unknown) {
-  Asker locker(address_, "l");
-  Asker other(address_, "o");
+  RpcProbe locker(address_, "l");
+  RpcProbe other(address_, "o");
   const auto lease = grant(locker);
   const auto token = take(locker, "a/x", lease).first<v1::LockResponse>().fencing_token();
   std::vector<v1::Operation> tried(6);
@@ -133,7 +133,7 @@ TEST_F(AuthRpc, a_session_reports_leases_of_other_users_as_unknown) {
 
 // The owner is free text of the client. The user of a lease must be what the server has verified.
 TEST_F(AuthRpc, a_lease_records_the_authenticated_user) {
-  Asker locker(address_, "l");
+  RpcProbe locker(address_, "l");
   v1::Operation operation;
   operation.mutable_grant_lease()->set_ttl_ms(60'000);
 
@@ -149,27 +149,27 @@ TEST_F(AuthRpc, a_lease_records_the_authenticated_user) {
   });
 }
 
-// A client names its leases itself, and says again what it asked for when an answer is lost.
+// A client names its leases itself, and says again what it asked for when an reply is lost.
 TEST_F(AuthRpc, a_request_id_of_another_user_does_not_return_the_lease) {
-  Asker locker(address_, "l");
-  Asker other(address_, "o");
+  RpcProbe locker(address_, "l");
+  RpcProbe other(address_, "o");
   v1::LeaseGrantRequest request;
   request.set_id(77);
   request.set_request_id(5);
   request.set_ttl_ms(60'000);
   const auto path = std::string(locks) + "LeaseGrant";
-  EXPECT_EQ(locker.ask(path, request).code(), grpc::StatusCode::ok);
+  EXPECT_EQ(locker.call(path, request).code(), grpc::StatusCode::ok);
 
-  EXPECT_EQ(locker.ask(path, request).code(), grpc::StatusCode::ok);
-  EXPECT_NE(other.ask(path, request).code(), grpc::StatusCode::ok);
+  EXPECT_EQ(locker.call(path, request).code(), grpc::StatusCode::ok);
+  EXPECT_NE(other.call(path, request).code(), grpc::StatusCode::ok);
   v1::SessionRequest session;
   session.mutable_hello()->set_revoke_leases(true);
   auto& operation = *session.add_operations();
   operation.set_id(1);
   operation.mutable_grant_lease()->set_id(77);
   operation.mutable_grant_lease()->set_request_id(5);
-  (void)other.ask(std::string(locks) + "Session", session);
-  (void)other.ask(std::string(locks) + "Leases", v1::LeasesRequest());
+  (void)other.call(std::string(locks) + "Session", session);
+  (void)other.call(std::string(locks) + "Leases", v1::LeasesRequest());
 
   store_.look([&](const server::View& view) {
     EXPECT_NE(view.state.leases.find(core::LeaseId(77)), nullptr);
@@ -177,40 +177,40 @@ TEST_F(AuthRpc, a_request_id_of_another_user_does_not_return_the_lease) {
 }
 
 TEST_F(AuthRpc, the_user_of_a_lease_and_an_admin_may_end_it) {
-  Asker locker(address_, "l");
-  Asker ops(address_, "ad");
+  RpcProbe locker(address_, "l");
+  RpcProbe ops(address_, "ad");
   const auto first = grant(locker);
   const auto second = grant(locker);
   v1::LeaseRevokeRequest request;
 
   request.set_id(first);
-  EXPECT_EQ(locker.ask(std::string(locks) + "LeaseRevoke", request).code(), grpc::StatusCode::ok);
+  EXPECT_EQ(locker.call(std::string(locks) + "LeaseRevoke", request).code(), grpc::StatusCode::ok);
   request.set_id(second);
-  EXPECT_EQ(ops.ask(std::string(locks) + "LeaseRevoke", request).code(), grpc::StatusCode::ok);
+  EXPECT_EQ(ops.call(std::string(locks) + "LeaseRevoke", request).code(), grpc::StatusCode::ok);
 }
 
 TEST_F(AuthRpc, lists_contain_readable_locks_and_the_own_leases) {
-  Asker ops(address_, "ad");
-  Asker reader(address_, "r");
-  Asker locker(address_, "l");
+  RpcProbe ops(address_, "ad");
+  RpcProbe reader(address_, "r");
+  RpcProbe locker(address_, "l");
   const auto lease = grant(ops);
   for (const auto* name : {"a/1", "a/2", "b/1", "c"}) {
     EXPECT_EQ(take(ops, name, lease).code(), grpc::StatusCode::ok);
   }
   (void)grant(locker);
-  const auto names = [&](Asker& asker, std::uint32_t limit) {
+  const auto names = [&](RpcProbe& probe, std::uint32_t limit) {
     v1::ListRequest request;
     request.set_limit(limit);
-    const auto answer = asker.ask(std::string(admin) + "List", request).first<v1::ListResponse>();
+    const auto reply = probe.call(std::string(admin) + "List", request).first<v1::ListResponse>();
     std::vector<std::string> found;
-    for (const auto& lock : answer.locks()) {
+    for (const auto& lock : reply.locks()) {
       found.push_back(lock.name());
     }
-    found.emplace_back(answer.more() ? "more" : "end");
+    found.emplace_back(reply.more() ? "more" : "end");
     return found;
   };
-  const auto leases = [&](Asker& asker) {
-    return asker.ask(std::string(locks) + "Leases", v1::LeasesRequest())
+  const auto leases = [&](RpcProbe& probe) {
+    return probe.call(std::string(locks) + "Leases", v1::LeasesRequest())
         .first<v1::LeasesResponse>()
         .leases_size();
   };
@@ -226,8 +226,8 @@ TEST_F(AuthRpc, lists_contain_readable_locks_and_the_own_leases) {
 
 // Who holds what we may read may wait for what we may not.
 TEST_F(AuthRpc, an_explanation_omits_unreadable_names) {
-  Asker ops(address_, "ad");
-  Asker reader(address_, "r");
+  RpcProbe ops(address_, "ad");
+  RpcProbe reader(address_, "r");
   const auto first = grant(ops);
   const auto second = grant(ops);
   (void)take(ops, "a/x", first);
@@ -243,37 +243,37 @@ TEST_F(AuthRpc, an_explanation_omits_unreadable_names) {
   v1::ExplainRequest ask;
   ask.set_name("a/x");
 
-  const auto shown = reader.ask(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
+  const auto shown = reader.call(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
   EXPECT_EQ(shown.waits_of_holders_size(), 0);
   EXPECT_EQ(shown.summary().find("b/x"), std::string::npos);
-  const auto all = ops.ask(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
+  const auto all = ops.call(std::string(admin) + "Explain", ask).first<v1::ExplainResponse>();
   EXPECT_EQ(all.waits_of_holders_size(), 1);
   waiting->cancel();
 }
 
 TEST_F(AuthRpc, a_prefix_watch_delivers_only_readable_events) {
-  Asker ops(address_, "ad");
-  Asker reader(address_, "r");
+  RpcProbe ops(address_, "ad");
+  RpcProbe reader(address_, "r");
   v1::WatchRequest request;
   request.mutable_create()->set_prefix(true);
   const auto watch = reader.begin(std::string(locks) + "Watch", request);
-  reader.run_until([&] { return !watch->answer.messages.empty(); });
+  reader.run_until([&] { return !watch->reply.messages.empty(); });
 
   const auto lease = grant(ops);
   (void)take(ops, "b/1", lease);
   (void)take(ops, "a/1", lease);
-  reader.run_until([&] { return watch->answer.messages.size() > 1; });
+  reader.run_until([&] { return watch->reply.messages.size() > 1; });
 
-  v1::WatchResponse told;
-  ASSERT_TRUE(told.ParseFromString(watch->answer.messages.at(1)));
-  ASSERT_EQ(told.events_size(), 1);
-  EXPECT_EQ(told.events(0).record().key(), "a/1");
+  v1::WatchResponse delivered;
+  ASSERT_TRUE(delivered.ParseFromString(watch->reply.messages.at(1)));
+  ASSERT_EQ(delivered.events_size(), 1);
+  EXPECT_EQ(delivered.events(0).record().key(), "a/1");
   watch->cancel();
 }
 
 // A stream is let in once; what it may do is looked up for each operation.
 TEST_F(AuthRpc, a_new_policy_applies_to_open_streams_at_once) {
-  Asker locker(address_, "l");
+  RpcProbe locker(address_, "l");
   const auto lease = grant(locker);
   v1::SessionRequest hello;
   hello.mutable_hello()->set_client("test");
@@ -289,14 +289,14 @@ TEST_F(AuthRpc, a_new_policy_applies_to_open_streams_at_once) {
     session->send(request);
     std::optional<v1::Outcome> outcome;
     locker.run_until([&] {
-      for (const auto& bytes : session->answer.messages) {
+      for (const auto& bytes : session->reply.messages) {
         v1::SessionResponse response;
         EXPECT_TRUE(response.ParseFromString(bytes));
         for (const auto& one : response.outcomes()) {
           outcome = one.id() == last ? one : outcome;
         }
       }
-      return outcome.has_value() || session->answer.status.has_value();
+      return outcome.has_value() || session->reply.status.has_value();
     });
     return outcome.value_or(v1::Outcome());
   };
@@ -308,14 +308,14 @@ TEST_F(AuthRpc, a_new_policy_applies_to_open_streams_at_once) {
 
   authorizer.replace(*Policy::make({{.name = "x", .tokens = {digest_of("x")}}}));
   (void)acquire("c/2");
-  ASSERT_TRUE(session->answer.status);
-  EXPECT_EQ(session->answer.code(), grpc::StatusCode::unauthenticated);
+  ASSERT_TRUE(session->reply.status);
+  EXPECT_EQ(session->reply.code(), grpc::StatusCode::unauthenticated);
 }
 
-// Owners and names of others are in the cycle that the victim is told.
+// Owners and names of others are in the cycle that the victim is delivered.
 TEST_F(AuthRpc, the_cycle_of_a_deadlock_redacts_unreadable_steps) {
-  Asker ops(address_, "ad");
-  Asker locker(address_, "l");
+  RpcProbe ops(address_, "ad");
+  RpcProbe locker(address_, "l");
   const auto ours = grant(locker);
   const auto first = grant(ops);
   const auto second = grant(ops);
@@ -323,23 +323,23 @@ TEST_F(AuthRpc, the_cycle_of_a_deadlock_redacts_unreadable_steps) {
   (void)take(ops, "a/2", first);
   (void)take(ops, "b/secret", second);
   const auto wait_for = [&](const std::string& name, std::uint64_t lease, std::size_t count) {
-    auto talk = ops.begin(std::string(locks) + "Lock", lock_request(name, lease));
-    talk->half_close();
+    auto call = ops.begin(std::string(locks) + "Lock", lock_request(name, lease));
+    call->half_close();
     ops.run_until([&] {
       std::size_t waits = 0;
       store_.look([&](const server::View& view) { waits = view.state.locks.waits().size(); });
       return waits == count;
     });
-    return talk;
+    return call;
   };
   const auto one = wait_for("b/secret", first, 1);
   const auto two = wait_for("a/1", second, 2);
 
-  const auto told = take(locker, "a/2", ours).first<v1::LockResponse>();
+  const auto delivered = take(locker, "a/2", ours).first<v1::LockResponse>();
 
-  ASSERT_EQ(told.reason(), v1::REASON_DEADLOCK);
+  ASSERT_EQ(delivered.reason(), v1::REASON_DEADLOCK);
   std::set<std::string> names;
-  for (const auto& step : told.cycle()) {
+  for (const auto& step : delivered.cycle()) {
     names.insert(step.name());
   }
   EXPECT_EQ(names, (std::set<std::string>{"a/1", "a/2", "(hidden)"}));

@@ -88,7 +88,8 @@ TEST_F(ConnectionsRpc, a_connection_over_the_limit_is_closed_and_a_freed_slot_is
 /// A server that soon asks whether anybody is there.
 class SilentRpc : public RpcTest {
  protected:
-  SilentRpc() : RpcTest({.keep_alive = {.ping_interval = 50ms, .ping_timeout = 50ms}}, core::Limits{}) {}
+  SilentRpc()
+      : RpcTest({.keep_alive = {.ping_interval = 50ms, .ping_timeout = 50ms}}, core::Limits{}) {}
 };
 
 // 002-B21

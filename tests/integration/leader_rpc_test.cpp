@@ -161,14 +161,14 @@ TEST_F(LeaderRpc, a_waiting_call_ends_when_leadership_is_lost_and_keeps_its_queu
   const auto waiter = lease(0);
   v1::LockResponse held;
   ASSERT_TRUE(locks_[0]->Lock(RpcTest::context().get(), request("a", holder, 1), &held).ok());
-  LockUnderWay waiting(*locks_[0], request("a", waiter, 2));
+  PendingLock waiting(*locks_[0], request("a", waiter, 2));
   ASSERT_TRUE(waits_become(0, 1));
 
   cluster.move(1);
 
   EXPECT_EQ(waiting.wait().error_code(), ::grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(waits_become(1, 1));
-  LockUnderWay again(*locks_[1], request("a", waiter, 2));
+  PendingLock again(*locks_[1], request("a", waiter, 2));
   v1::UnlockRequest unlock;
   unlock.set_lease_id(holder);
   unlock.set_fencing_token(held.fencing_token());
@@ -215,7 +215,7 @@ TEST_F(LeaderRpc, a_wait_of_a_redirected_client_stays_until_its_lease_ends) {
 TEST_F(LeaderRpc, an_undecided_call_is_unavailable_and_names_the_next_leader) {
   const auto owner = lease(0);
   cluster.store(0).pause();
-  LockUnderWay asked(*locks_[0], request("a", owner, 1));
+  PendingLock asked(*locks_[0], request("a", owner, 1));
 
   cluster.move(2);
 

@@ -168,7 +168,7 @@ TEST_F(LeaseRpc, a_keep_alive_stream_answers_many_messages_in_order) {
 TEST_F(LeaseRpc, revoking_a_lease_frees_its_locks_and_ends_its_waits) {
   const auto holder = lease();
   ASSERT_TRUE(lock("a", holder).acquired());
-  LockUnderWay next(*locks_, lock_request("a", lease()));
+  PendingLock next(*locks_, lock_request("a", lease()));
   ASSERT_TRUE(waits_become(1));
 
   ASSERT_TRUE(revoke(holder).ok());
@@ -184,7 +184,7 @@ TEST_F(LeaseRpc, expiry_ends_waits_first_and_then_frees_the_locks) {
   const auto other = lease(60'000);
   ASSERT_TRUE(lock("a", doomed).acquired());
   ASSERT_TRUE(lock("b", other).acquired());
-  LockUnderWay dies(*locks_, lock_request("b", doomed));
+  PendingLock dies(*locks_, lock_request("b", doomed));
   ASSERT_TRUE(waits_become(1));
 
   store_.advance(5s);

@@ -82,9 +82,9 @@ TEST_F(LockRpc, an_unlock_grants_to_the_first_waiter) {
   const auto held = lock("a", holder);
   const auto one = lease();
   const auto two = lease();
-  LockUnderWay first(*locks_, lock_request("a", one));
+  PendingLock first(*locks_, lock_request("a", one));
   ASSERT_TRUE(waits_become(1));
-  LockUnderWay second(*locks_, lock_request("a", two));
+  PendingLock second(*locks_, lock_request("a", two));
   ASSERT_TRUE(waits_become(2));
 
   ASSERT_TRUE(unlock(holder, held.fencing_token()).ok());
@@ -179,9 +179,9 @@ TEST_F(LockRpc, a_retry_joins_the_wait_of_its_first_call_and_outlives_it) {
   const auto held = lock("a", holder);
   auto request = lock_request("a", lease());
   request.set_request_id(9);
-  LockUnderWay first(*locks_, request);
+  PendingLock first(*locks_, request);
   ASSERT_TRUE(waits_become(1));
-  LockUnderWay retry(*locks_, request);
+  PendingLock retry(*locks_, request);
 
   // The retry is attached once a later command has been decided after it.
   ASSERT_TRUE(
@@ -201,7 +201,7 @@ TEST_F(LockRpc, a_caller_that_disconnects_leaves_the_queue_and_its_lease_lives_o
   const auto held = lock("a", holder);
   const auto gone = lease();
   {
-    LockUnderWay waiting(*locks_, lock_request("a", gone));
+    PendingLock waiting(*locks_, lock_request("a", gone));
     ASSERT_TRUE(waits_become(1));
     waiting.cancel();
   }
@@ -235,7 +235,7 @@ TEST_F(LockRpc, an_upgrade_granted_after_its_caller_disconnected_becomes_a_share
   const auto other = lease();
   ASSERT_TRUE(try_lock("a", upgrading, v1::MODE_SHARED).acquired());
   const auto share = try_lock("a", other, v1::MODE_SHARED);
-  LockUnderWay upgrade(*locks_, upgrade_without_id(upgrading));
+  PendingLock upgrade(*locks_, upgrade_without_id(upgrading));
   ASSERT_TRUE(waits_become(1));
   store_.pause();
   store_.propose(core::Release{.lease = core::LeaseId(other),
@@ -255,7 +255,7 @@ TEST_F(LockRpc, an_upgrade_granted_at_once_to_a_disconnected_caller_becomes_a_sh
   const auto upgrading = lease();
   ASSERT_TRUE(try_lock("a", upgrading, v1::MODE_SHARED).acquired());
   store_.pause();
-  LockUnderWay upgrade(*locks_, upgrade_without_id(upgrading));
+  PendingLock upgrade(*locks_, upgrade_without_id(upgrading));
   ASSERT_TRUE(eventually([&] { return store_.kept() == 1; }));
   upgrade.cancel();
   ASSERT_EQ(upgrade.wait().error_code(), ::grpc::StatusCode::CANCELLED);
@@ -372,13 +372,13 @@ TEST_F(LockRpc, ranges_of_a_space_exclude_each_other_only_where_they_overlap) {
   EXPECT_FALSE(lock(range_of("l", "n")).acquired());
 }
 
-// The cycle is told to the one who closed it.
+// The cycle is received to the one who closed it.
 TEST_F(LockRpc, a_deadlock_is_refused_with_its_cycle) {
   const auto one = lease();
   const auto two = lease();
   ASSERT_TRUE(lock("a", one).acquired());
   ASSERT_TRUE(lock("b", two).acquired());
-  LockUnderWay waiting(*locks_, lock_request("b", one));
+  PendingLock waiting(*locks_, lock_request("b", one));
   ASSERT_TRUE(waits_become(1));
 
   const auto response = lock("a", two);
@@ -395,7 +395,7 @@ TEST_F(LockRpc, a_deadlock_is_refused_with_its_cycle) {
 // The server stops: nobody knows what became of the wait, and its place stays for a retry.
 TEST_F(LockRpc, waiting_calls_are_unavailable_when_the_server_stops) {
   ASSERT_TRUE(lock("a", lease()).acquired());
-  LockUnderWay waiting(*locks_, lock_request("a", lease()));
+  PendingLock waiting(*locks_, lock_request("a", lease()));
   ASSERT_TRUE(waits_become(1));
 
   server_.stop();

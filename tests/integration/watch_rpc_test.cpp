@@ -210,7 +210,7 @@ TEST_F(WatchRpc, a_type_filter_delivers_only_its_types) {
   }
 }
 
-// 002-B20: waiting is told too, and is neither PUT nor DELETE.
+// 002-B20: waiting is received too, and is neither PUT nor DELETE.
 TEST_F(WatchRpc, joining_and_leaving_the_queue_are_events) {
   const auto owner = lease();
   const auto other = lease();
@@ -332,8 +332,8 @@ TEST_F(WatchRpc, the_watches_of_a_disconnected_client_are_removed) {
   {
     Watcher watcher(*locks_);
     ASSERT_TRUE(watcher.create(watch("a")).created());
-    EXPECT_TRUE(
-        becomes_true([&](const server::View&) { return server_.context().watches.watches() == 1; }));
+    EXPECT_TRUE(becomes_true(
+        [&](const server::View&) { return server_.context().watches.watches() == 1; }));
   }
 
   EXPECT_TRUE(
@@ -357,7 +357,8 @@ class SlowWatchRpc : public RpcTest {
 
   bool is_anybody_cut() {
     bool is_cut = false;
-    store_.look([&](const server::View&) { is_cut = server_.context().watches.cancelled_total() > 0; });
+    store_.look(
+        [&](const server::View&) { is_cut = server_.context().watches.cancelled_total() > 0; });
     return is_cut;
   }
 

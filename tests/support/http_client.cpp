@@ -21,7 +21,8 @@ HttpClient::HttpClient(std::uint16_t port, int receive_buffer) {
 }
 
 void HttpClient::send(std::string_view bytes) {
-  boost::system::error_code ignored;  // The other side may have closed, which the answer shows.
+  boost::system::error_code
+      ignored;  // The server may have closed the connection; the reply shows it.
   asio::write(socket_, asio::buffer(bytes), ignored);
 }
 

@@ -35,7 +35,7 @@ namespace tenure::test {
   return token.empty() ? "" : "Authorization: Bearer " + std::string(token) + "\r\n";
 }
 
-/// HTTP before a store in memory, for one test.
+/// HTTP server with an in-memory store, for one test.
 class HttpService {
  public:
   explicit HttpService(server::http::ServerOptions options = {},

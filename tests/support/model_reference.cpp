@@ -222,7 +222,7 @@ bool Reference::is_blocked_by_queue_only(const Wait& wait) const {
   return holders_against(wait).empty() && !waiters_against(wait).empty();
 }
 
-// Giving back -------------------------------------------------------------------------------------
+// Releases ----------------------------------------------------------------------------------------
 
 Answer Reference::release(TxnId txn, const Thing& thing) {
   if (!release_one(txn, thing)) {

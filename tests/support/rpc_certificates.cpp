@@ -33,7 +33,7 @@ void extend(X509& paper, X509& issuer, std::pair<int, std::string> what) {
   }
 }
 
-/// Not yet signed.
+/// Unsigned certificate.
 Paper make_paper(EVP_PKEY& key, const std::string& name, int hours) {
   Paper paper(X509_new());
   X509_set_version(paper.get(), X509_VERSION_3);

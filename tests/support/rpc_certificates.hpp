@@ -9,20 +9,20 @@
 
 namespace tenure::test {
 
-/// A certificate and its key, in two PEM files.
+/// Certificate and key in two PEM files.
 struct Certificate {
   std::filesystem::path file;
   std::filesystem::path key;
 };
 
-/// Signs certificates, in a folder of its own.
+/// Certificate authority with a temporary folder.
 class Authority {
  public:
   struct Subject {
     std::string name = "server";
-    /// Whom it is for, as OpenSSL writes it.
+    /// Subject alternative names in OpenSSL syntax.
     std::string alternatives = "IP:127.0.0.1,DNS:localhost";
-    /// Hours from now until it ends.
+    /// Validity in hours from now; negative: expired.
     int hours = 48;
   };
 
@@ -31,13 +31,13 @@ class Authority {
   Authority(const Authority&) = delete;
   Authority& operator=(const Authority&) = delete;
 
-  /// Its own certificate: who trusts this trusts all it signs.
+  /// Root certificate.
   [[nodiscard]] const std::filesystem::path& file() const noexcept { return own_.file; }
-  /// Another file of it for each name.
+  /// Issues a certificate; each name has files of its own.
   [[nodiscard]] Certificate sign(const Subject& subject);
-  /// What a server with that certificate needs.
+  /// TLS files of a server with this certificate.
   [[nodiscard]] static net::ServerTlsFiles server_files(const Certificate& certificate);
-  /// The same, and its clients show a certificate of ours.
+  /// TLS files of a server that requires client certificates of this authority.
   [[nodiscard]] net::ServerTlsFiles mutual_files(const Certificate& certificate) const;
   [[nodiscard]] const TemporaryFolder& folder() const noexcept { return folder_; }
 

@@ -15,8 +15,8 @@
 
 namespace tenure::test {
 
-/// Several members in this process with one history, each behind gRPC of its own: what the leader
-/// decides is applied by all. Who leads is what the test says; the first one does at first.
+/// Several members in one process with a shared history, each with its own gRPC server. All members
+/// apply what the leader decides. The test chooses the leader; initially the first member.
 class RpcCluster {
  public:
   explicit RpcCluster(Time time = Time::flows, std::size_t members = 3,
@@ -67,7 +67,7 @@ class RpcCluster {
   [[nodiscard]] const std::string& address(std::size_t index) const {
     return members_[index]->options.address;
   }
-  /// Of these members; all if none is named.
+  /// URL of these members; default: all.
   [[nodiscard]] std::string url(std::vector<std::size_t> which = {},
                                 const std::string& options = {}) const {
     std::string text = "tenure://";
@@ -81,14 +81,14 @@ class RpcCluster {
   }
   [[nodiscard]] MemoryStore& leader() { return store(leader_); }
 
-  /// Nobody leads from now on, and nobody knows of one who does.
+  /// Removes the leader; no member knows a leader.
   void depose() {
     store(leader_).lead(false);
     for (auto& member : members_) {
       member->store.follow(0, "");
     }
   }
-  /// This one does, and all know it.
+  /// Makes this member the leader, known to all.
   void elect(std::size_t index) {
     leader_ = index;
     store(index).lead(true);
@@ -98,12 +98,12 @@ class RpcCluster {
       }
     }
   }
-  /// From the leader to this one; what is not decided is not known to anybody.
+  /// Moves leadership to this member; undecided commands have an unknown outcome.
   void move(std::size_t to) {
     store(leader_).follow(id(to), address(to));
     elect(to);
   }
-  /// The others still believe that it leads.
+  /// Removes the leader while the other members still name it.
   void stop(std::size_t index) { rpc(index).stop(); }
 
  private:

@@ -26,11 +26,12 @@ class TenureService : public ContractService {
   }
   bool force_release(const std::string& name) override {
     std::promise<bool> done;
-    service_.node().propose(
-        core::ForceRelease{.resource = {.name = name}}, [&](const Result<server::Decided>& decided) {
-          const auto* forced = std::get_if<core::Forced>(&decided.value().outcome);
-          done.set_value(forced != nullptr && forced->holds > 0);
-        });
+    service_.node().propose(core::ForceRelease{.resource = {.name = name}},
+                            [&](const Result<server::Decided>& decided) {
+                              const auto* forced =
+                                  std::get_if<core::Forced>(&decided.value().outcome);
+                              done.set_value(forced != nullptr && forced->holds > 0);
+                            });
     return done.get_future().get();
   }
   [[nodiscard]] std::string url() const override { return service_.url(url_options_); }
@@ -44,7 +45,7 @@ class TenureService : public ContractService {
   std::string url_options_;
 };
 
-/// Both ends show a certificate.
+/// Mutual TLS.
 struct Papers {
   Authority authority;
   Certificate server = authority.sign({.name = "server"});

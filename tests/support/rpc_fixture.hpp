@@ -18,8 +18,8 @@
 
 namespace tenure::test {
 
-/// A real gRPC server on loopback, in front of the real state machine, and a client of it. Nothing
-/// waits longer than `test_timeout`: a test that would hang fails instead.
+/// Real gRPC server on loopback with the real state machine, and a client. Every wait is bounded by
+/// `test_timeout`.
 class RpcTest : public ::testing::Test {
  public:
   static constexpr std::chrono::seconds test_timeout{20};
@@ -47,7 +47,7 @@ class RpcTest : public ::testing::Test {
     store_.stop();
   }
 
-  /// A connection of its own.
+  /// Stub on a separate connection.
   [[nodiscard]] std::shared_ptr<::grpc::Channel> connect() const {
     ::grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -111,7 +111,7 @@ class RpcTest : public ::testing::Test {
     return locks_->LeaseRevoke(context().get(), request, &response);
   }
 
-  /// HolderQueries again and again until it is so, for as long as test_timeout lasts.
+  /// Polls until the number of waits is `count`, for at most test_timeout.
   [[nodiscard]] bool becomes_true(const std::function<bool(const server::View&)>& is_so) {
     const auto deadline = std::chrono::steady_clock::now() + test_timeout;
     bool holds = false;
@@ -139,15 +139,15 @@ class RpcTest : public ::testing::Test {
   }
 };
 
-/// A Lock call that is under way.
-class LockUnderWay {
+/// Lock call in progress, on a thread of its own.
+class PendingLock {
  public:
-  LockUnderWay(v1::LockService::Stub& locks, const v1::LockRequest& request) {
+  PendingLock(v1::LockService::Stub& locks, const v1::LockRequest& request) {
     context_.set_deadline(std::chrono::system_clock::now() + RpcTest::test_timeout);
     call_ = locks.AsyncLock(&context_, request, &queue_);
     call_->Finish(&response_, &status_, this);
   }
-  ~LockUnderWay() {
+  ~PendingLock() {
     if (!is_finished_) {
       context_.TryCancel();
       (void)wait();
@@ -158,8 +158,8 @@ class LockUnderWay {
     while (queue_.Next(&tag, &ok)) {
     }
   }
-  LockUnderWay(const LockUnderWay&) = delete;
-  LockUnderWay& operator=(const LockUnderWay&) = delete;
+  PendingLock(const PendingLock&) = delete;
+  PendingLock& operator=(const PendingLock&) = delete;
 
   void cancel() { context_.TryCancel(); }
   [[nodiscard]] ::grpc::Status wait() {

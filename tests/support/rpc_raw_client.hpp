@@ -15,7 +15,7 @@
 
 namespace tenure::test {
 
-/// A client that writes HTTP/2 frames as it likes, to misbehave with. Not thread safe.
+/// Client that writes arbitrary HTTP/2 frames, for tests of misbehaviour. Not thread safe.
 class RawClient {
  public:
   enum class End : std::uint8_t { open, stream };
@@ -38,7 +38,7 @@ class RawClient {
     write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, ""));
   }
 
-  /// The server may have closed; then nothing happens.
+  /// Writes bytes; no effect if the server has closed the connection.
   void write(const std::string& bytes) {
     boost::system::error_code error;
     socket_.non_blocking(false, error);
@@ -46,7 +46,7 @@ class RawClient {
     is_closed_ |= error.failed();
   }
 
-  /// The next frame of the server; nothing: it closed, or is silent for too long.
+  /// Next frame of the server; nullopt: closed or timed out.
   std::optional<Frame> read() {
     if (!fill(9)) {
       return std::nullopt;
@@ -63,7 +63,7 @@ class RawClient {
     in_.erase(0, 9 + size);
     return frame;
   }
-  /// The next frame of this type on this stream.
+  /// Next frame of this type on this stream.
   std::optional<Frame> read(int type, int stream) {
     auto frame = read();
     while (frame && (frame->type != type || frame->stream != stream)) {
@@ -91,7 +91,7 @@ class RawClient {
     }
     return out.append(payload);
   }
-  /// Begins a call.
+  /// Starts a call.
   static std::string headers(int stream, std::string_view path, End end = End::open) {
     std::string block;
     block += '\x83';  // :method POST
@@ -106,7 +106,7 @@ class RawClient {
     return frame(data_type, end == End::stream ? 1 : 0, stream, bytes);
   }
   static std::string reset(int stream) { return frame(reset_type, 0, stream, {"\0\0\0\x8", 4}); }
-  /// The beginning of a gRPC message of this size.
+  /// Length prefix of a gRPC message of this size.
   static std::string message_prefix(std::size_t size) {
     std::string out(1, '\0');
     for (const auto shift : {24U, 16U, 8U, 0U}) {
@@ -116,7 +116,7 @@ class RawClient {
   }
 
  private:
-  /// A header line of HPACK: not indexed, not compressed.
+  /// HPACK literal header field, neither indexed nor compressed.
   static void add_line(std::string& block, std::string_view name, std::string_view value) {
     block += '\0';
     for (const auto text : {name, value}) {

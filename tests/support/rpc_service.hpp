@@ -11,8 +11,8 @@
 
 namespace tenure::test {
 
-/// A real lock service with its log on disk, in this process. It can be taken away and brought
-/// back, on the same port with the same folder.
+/// In-process lock service with its log on disk. It can be stopped and restarted on the same port
+/// and folder.
 class RpcService {
  public:
   explicit RpcService(server::RpcOptions options = {},

@@ -16,9 +16,9 @@ Result<Policy> read(const std::string& text) {
   return parse_policy(text, "users.toml");
 }
 
-std::string complaint(const std::string& text) {
-  const auto book = read(text);
-  return book ? "" : book.error().detail;
+std::string error_of(const std::string& text) {
+  const auto policy = read(text);
+  return policy ? "" : policy.error().detail;
 }
 
 const std::string some_digest = print(digest_of("secret"));
@@ -51,7 +51,7 @@ TEST(Token, the_bearer_scheme_is_case_insensitive) {
 }
 
 TEST(Policy, a_file_defines_users_credentials_and_rights) {
-  const auto book = read(
+  const auto policy = read(
       "[users.alice]\n"
       "tokens = [\"" +
       some_digest +
@@ -63,22 +63,22 @@ TEST(Policy, a_file_defines_users_credentials_and_rights) {
       "[users.\"ops@example\".rights]\n"
       "\"\" = \"admin\"\n");
 
-  ASSERT_TRUE(book) << book.error().detail;
-  const auto* alice = book->find_by_token(digest_of("secret"));
+  ASSERT_TRUE(policy) << policy.error().detail;
+  const auto* alice = policy->find_by_token(digest_of("secret"));
   ASSERT_NE(alice, nullptr);
   EXPECT_EQ(alice->name, "alice");
   EXPECT_TRUE(alice->rights.may(Verb::lock, "app/x"));
   EXPECT_FALSE(alice->rights.may(Verb::lock, "x"));
-  EXPECT_EQ(book->find_by_token(digest_of("another")), nullptr);
-  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{"x", "alice.example"}), alice);
-  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{"ops"})->name, "ops@example");
+  EXPECT_EQ(policy->find_by_token(digest_of("another")), nullptr);
+  EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{"x", "alice.example"}), alice);
+  EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{"ops"})->name, "ops@example");
   // Two names of two users: it is not clear who that is.
-  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{"ops", "alice.example"}), nullptr);
-  EXPECT_EQ(book->find_by_certificate(std::vector<std::string>{}), nullptr);
+  EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{"ops", "alice.example"}), nullptr);
+  EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{}), nullptr);
 }
 
 TEST(Policy, all_errors_are_reported_with_their_positions) {
-  const auto text = complaint(
+  const auto text = error_of(
       "[users.alice]\n"
       "tokens = [\"sha256:12\"]\n"
       "rights = { \"a\" = \"write\" }\n"
@@ -97,21 +97,20 @@ TEST(Policy, all_errors_are_reported_with_their_positions) {
 TEST(Policy, an_error_does_not_repeat_a_token) {
   const auto token = make_token();
 
-  const auto text = complaint("[users.alice]\ntokens = [\"" + token + "\"]\n");
+  const auto text = error_of("[users.alice]\ntokens = [\"" + token + "\"]\n");
 
   EXPECT_NE(text, "");
   EXPECT_EQ(text.find(token), std::string::npos);
 }
 
 TEST(Policy, an_invalid_file_is_refused) {
-  EXPECT_NE(complaint(""), "");
-  EXPECT_NE(complaint("not toml"), "");
-  EXPECT_NE(complaint("[users.alice]\nrights = { \"\" = \"read\" }\n"), "");
-  EXPECT_NE(complaint("[users.a]\ntokens = [\"" + some_digest + "\"]\n[users.b]\ntokens = [\"" +
-                      some_digest + "\"]\n"),
+  EXPECT_NE(error_of(""), "");
+  EXPECT_NE(error_of("not toml"), "");
+  EXPECT_NE(error_of("[users.alice]\nrights = { \"\" = \"read\" }\n"), "");
+  EXPECT_NE(error_of("[users.a]\ntokens = [\"" + some_digest + "\"]\n[users.b]\ntokens = [\"" +
+                     some_digest + "\"]\n"),
             "");
-  EXPECT_NE(complaint("[users.a]\ncertificates = [\"x\"]\n[users.b]\ncertificates = [\"x\"]\n"),
-            "");
+  EXPECT_NE(error_of("[users.a]\ncertificates = [\"x\"]\n[users.b]\ncertificates = [\"x\"]\n"), "");
 }
 
 Policy one(const std::string& name, std::vector<Rule> rules) {
@@ -122,7 +121,8 @@ Policy one(const std::string& name, std::vector<Rule> rules) {
 TEST(Authorizer, a_token_identifies_the_principal) {
   Authorizer authorizer(one("alice", {{"a/", Level::lock}}));
 
-  const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer secret"), "10.0.0.1:5");
+  const auto alice =
+      authorizer.authenticate(Authorizer::credentials_from("Bearer secret"), "10.0.0.1:5");
   EXPECT_FALSE(alice->authorize(Permission::authenticated));
   EXPECT_FALSE(alice->authorize(Permission::lock_any_name));
   EXPECT_FALSE(alice->authorize(Verb::lock, "a/x"));
@@ -135,7 +135,8 @@ TEST(Authorizer, missing_or_wrong_credentials_are_reported_with_a_remedy) {
   Authorizer authorizer(one("alice", {{"", Level::admin}}));
 
   for (const auto* field : {"", "Bearer wrong", "Basic c2VjcmV0", "secret2"}) {
-    const auto principal = authorizer.authenticate(Authorizer::credentials_from(field), "10.0.0.1:5");
+    const auto principal =
+        authorizer.authenticate(Authorizer::credentials_from(field), "10.0.0.1:5");
     const auto denial = principal->authorize(Permission::authenticated);
     ASSERT_TRUE(denial) << field;
     EXPECT_EQ(denial->kind, AccessDenied::Kind::unauthenticated);
@@ -207,9 +208,9 @@ TEST(Authorizer, every_denial_is_counted_by_its_verb) {
 }
 
 TEST(Authorizer, leases_of_other_users_are_foreign_except_to_an_admin) {
-  Authorizer authorizer(*Policy::make(
-      {{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"", Level::lock}}},
-       {.name = "ops", .tokens = {digest_of("o")}, .rules = {{"", Level::admin}}}}));
+  Authorizer authorizer(
+      *Policy::make({{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"", Level::lock}}},
+                     {.name = "ops", .tokens = {digest_of("o")}, .rules = {{"", Level::admin}}}}));
   const auto alice = authorizer.authenticate(Authorizer::credentials_from("Bearer a"), "");
   const auto ops = authorizer.authenticate(Authorizer::credentials_from("Bearer o"), "");
 
@@ -227,7 +228,7 @@ TEST(Authorizer, leases_are_visible_to_their_user_and_to_global_readers) {
   }
   auto rules = std::make_shared<const Policy>(
       *Policy::make({{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"x", Level::lock}}},
-                       {.name = "eve", .tokens = {digest_of("e")}, .rules = {{"", Level::read}}}}));
+                     {.name = "eve", .tokens = {digest_of("e")}, .rules = {{"", Level::read}}}}));
   const Access alice(rules, rules->find_by_token(digest_of("a")));
   const Access eve(rules, rules->find_by_token(digest_of("e")));
   const Access nobody(rules, nullptr);

@@ -257,7 +257,7 @@ TEST(Build, modes_ranges_ids_and_codes_are_trivial_values) {
 }
 
 // 004.075, 004.076: this file includes no other public header.
-TEST(Build, one_header_contains_the_whole_interface) {
+TEST(Build, a_single_header_contains_the_whole_interface) {
   const LockManager locks;
   const WaitForGraph graph;
   const Deadlock deadlock{.victim = t1, .cycle = {t1, t2}};

@@ -15,8 +15,8 @@ namespace tenure::test {
 namespace {
 
 using server::HttpForce;
-using server::auth::digest_of;
 using server::auth::Authorizer;
+using server::auth::digest_of;
 using server::auth::Level;
 using server::auth::Policy;
 using server::http::Method;
@@ -247,9 +247,9 @@ TEST_F(HttpAuth, event_streams_contain_only_readable_events) {
   hold(1, "b/1");
   hold(2, "a/1");
 
-  const auto told = client.read_until("a/1");
-  EXPECT_HAS(told, "a/1");
-  EXPECT_HAS_NOT(told, "b/1");
+  const auto received = client.read_until("a/1");
+  EXPECT_HAS(received, "a/1");
+  EXPECT_HAS_NOT(received, "b/1");
 }
 
 TEST_F(HttpAuth, metrics_can_be_configured_without_authentication) {

@@ -148,11 +148,11 @@ TEST(HttpDashboard, a_watch_can_start_from_the_oldest_retained_event) {
   HttpClient client(service.port);
 
   client.send("GET /v1/events?start_revision=oldest HTTP/1.1\r\n\r\n");
-  const auto told = client.read_until("\"name\":\"c\"");
+  const auto received = client.read_until("\"name\":\"c\"");
 
-  EXPECT_HAS(told, "event: ready\nid: 2\n");
-  EXPECT_HAS(told, "\"name\":\"b\"");
-  EXPECT_EQ(told.find("\"name\":\"a\""), told.npos);
+  EXPECT_HAS(received, "event: ready\nid: 2\n");
+  EXPECT_HAS(received, "\"name\":\"b\"");
+  EXPECT_EQ(received.find("\"name\":\"a\""), received.npos);
 }
 
 // Taking away -------------------------------------------------------------------------------------
@@ -227,7 +227,8 @@ TEST(HttpForce, a_cross_site_request_is_refused) {
 TEST(HttpForce, a_forced_release_is_refused_when_off_and_through_a_proxy) {
   HttpService off({.rights = {.force = HttpForce::off}});
   EXPECT_EQ(status_of(post_trusted(off, "/v1/locks/a:force-release")), 403);
-  EXPECT_HAS(off.get("/v1/rights"), R"({"may_force":false,"force_reason":"listen.http_force is off",)");
+  EXPECT_HAS(off.get("/v1/rights"),
+             R"({"may_force":false,"force_reason":"listen.http_force is off",)");
 
   HttpService on;
   for (const auto* field : {"X-Forwarded-For: 127.0.0.1\r\n", "Forwarded: for=1.2.3.4\r\n",

@@ -110,7 +110,7 @@ TEST(HttpEvents, a_long_history_is_replayed_without_a_gap) {
   EXPECT_EQ(types_in(none.until("\"c\"")), (Types{"ready", "granted"}));
 }
 
-// 002.035, 002.090, 002.106: too old is told, not ignored.
+// 002.035, 002.090, 002.106: too old is received, not ignored.
 TEST(HttpEvents, a_reader_of_compacted_events_gets_a_compact_event) {
   HttpService service;
   service.grant_lease(7);
@@ -166,7 +166,7 @@ TEST(HttpEvents, a_stream_without_a_leader_ends_with_reason_and_resume_revision)
   EXPECT_NE(stream.find("\"resume_revision\":\"3\""), std::string::npos) << stream;
   EXPECT_EQ(types_in(Reader(service, "?start_revision=2").to_the_end()),
             (Types{"ready", "granted", "no_leader"}))
-      << "who comes later is told as well";
+      << "who comes later is received as well";
   const auto future = Reader(service, "?start_revision=9").to_the_end();
   EXPECT_NE(future.find("\"resume_revision\":\"9\""), std::string::npos) << future;
 }

@@ -237,7 +237,7 @@ TEST(HttpLimits, one_address_cannot_use_all_connections) {
   EXPECT_TRUE(eventually([&] { return status_of(service.get("/v1/status")) == 200; }));
 }
 
-// The store's thread hangs: whoever asks is told, and health still answers.
+// The store's thread hangs: whoever asks is received, and health still answers.
 TEST(HttpLimits, a_store_that_does_not_answer_is_unavailable) {
   HttpService service({.answer_time = 50ms});
   std::promise<void> may_go;

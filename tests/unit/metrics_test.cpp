@@ -26,7 +26,8 @@ class MetricsTest : public core::CoreTest {
 
   void heard(const core::Applied& what) { metrics.applied(what, machine.state()); }
   void run(const core::Command& command, ClusterTime after = {}) { heard(apply(command, after)); }
-  void ask(LeaseId lease, std::vector<core::Item> items, core::SelfConflict again = core::SelfConflict::refuse) {
+  void ask(LeaseId lease, std::vector<core::Item> items,
+           core::SelfConflict again = core::SelfConflict::refuse) {
     run(core::Acquire{
         .lease = lease, .request = fresh(), .items = std::move(items), .self_conflict = again});
   }

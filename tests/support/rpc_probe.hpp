@@ -17,17 +17,18 @@
 
 namespace tenure::test {
 
-/// Any call of any service, by its path: one message, and what comes back. With a token or without.
-class Asker {
+/// Client that calls any method by its path with one message and collects the replies. With or
+/// without a token.
+class RpcProbe {
  public:
-  struct Answer {
-    std::optional<grpc::Status> status{};  ///< None: it did not end.
+  struct Reply {
+    std::optional<grpc::Status> status{};  ///< Final status; nullopt: the call is still open.
     std::vector<std::string> messages{};
 
     [[nodiscard]] grpc::StatusCode code() const {
       return status ? status->code : grpc::StatusCode::unknown;
     }
-    [[nodiscard]] std::string words() const { return status ? status->message : "no end"; }
+    [[nodiscard]] std::string message() const { return status ? status->message : "no end"; }
     template <class Message>
     [[nodiscard]] Message first() const {
       Message message;
@@ -39,61 +40,63 @@ class Asker {
   };
   enum class Until : bool { message, end };
 
-  Asker(const std::string& address, std::string token) {
+  RpcProbe(const std::string& address, std::string token) {
     const auto url = backends::parse_url("tenure://" + address);
     connector_ = std::make_shared<backends::ChannelConnector>(
         loop_,
         backends::Servers{.endpoints = backends::endpoints_of(*url, 0).value(),
                           .token = std::move(token)},
-        backends::ChannelConnector::Calls{.connected = [this](const auto& channel) { channel_ = channel; },
-                                .failed = [](const Error&) {}});
-    connector_->dial();
+        backends::ChannelConnector::Callbacks{
+            .connected = [this](const auto& channel) { channel_ = channel; },
+            .failed = [](const Error&) {}});
+    connector_->connect();
     run_until([this] { return channel_ != nullptr; });
   }
-  ~Asker() {
+  ~RpcProbe() {
     connector_->stop();
     if (channel_) {
       channel_->close();
     }
     loop_.poll();
   }
-  Asker(const Asker&) = delete;
-  Asker& operator=(const Asker&) = delete;
+  RpcProbe(const RpcProbe&) = delete;
+  RpcProbe& operator=(const RpcProbe&) = delete;
 
-  Answer ask(const std::string& path, const google::protobuf::MessageLite& request,
+  Reply call(const std::string& path, const google::protobuf::MessageLite& request,
              Until until = Until::end) {
     const auto call = begin(path, request);
     call->half_close();
     run_until([&] {
-      return call->answer.status || (until == Until::message && !call->answer.messages.empty());
+      return call->reply.status || (until == Until::message && !call->reply.messages.empty());
     });
-    if (!call->answer.status) {
+    if (!call->reply.status) {
       call->cancel();
     }
-    return call->answer;
+    return call->reply;
   }
 
-  /// A call that goes on.
-  class Talk final : public grpc::ClientCall {
+  /// Call that stays open.
+  class OpenCall final : public grpc::ClientCall {
    public:
-    Answer answer{};
+    Reply reply{};
 
    private:
-    void received(std::string_view message) override { answer.messages.emplace_back(message); }
+    void received(std::string_view message) override { reply.messages.emplace_back(message); }
     void ended(const grpc::Status& how) override {
-      if (!answer.status) {
-        answer.status = how;
+      if (!reply.status) {
+        reply.status = how;
       }
     }
   };
-  std::shared_ptr<Talk> begin(const std::string& path,
-                              const google::protobuf::MessageLite& request) {
-    auto talk = std::make_shared<Talk>();
-    channel_->begin(path, talk);
-    talk->send(request);
-    return talk;
+  std::shared_ptr<OpenCall> begin(const std::string& path,
+                                  const google::protobuf::MessageLite& request) {
+    auto call = std::make_shared<OpenCall>();
+    channel_->begin(path, call);
+    call->send(request);
+    return call;
   }
-  /// Also for what is seen elsewhere: it looks again and again.
+  /// Runs the loop until a condition holds, also one that changes outside the loop; polls every 5
+  /// ms.
   template <class IsDone>
   void run_until(const IsDone& is_done) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
