@@ -40,6 +40,6 @@ string(APPEND TENURE_ASSET_BYTES "TENURE_ASSET(openapi, \"${openapi}\")\n")
 configure_file(${PROJECT_SOURCE_DIR}/src/server/http/assets.cpp.in
                ${PROJECT_BINARY_DIR}/server/http/assets.cpp @ONLY)
 list(TRANSFORM dashboard_files PREPEND ${dist}/)
-# The compiler does not tell that it reads them.
+# .incbin dependencies are not in the compiler's dependency files.
 set_source_files_properties(${PROJECT_BINARY_DIR}/server/http/assets.cpp PROPERTIES
   OBJECT_DEPENDS "${dashboard_files};${openapi}")

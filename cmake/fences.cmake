@@ -15,7 +15,7 @@ function(tenure_fence name module)
   set(library tenure_${name})
   add_library(${library} ${ARGN})
   target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  # Publicly: whoever asks the fence also talks to the database.
+  # PUBLIC: a user of the fence also uses the database client.
   target_link_libraries(${library} PUBLIC tenure PkgConfig::tenure_${module}
                                    PRIVATE $<BUILD_INTERFACE:tenure_warnings>)
   tenure_component(${name} DESCRIPTION "Fencing tokens beside the data, on ${module}"

@@ -23,7 +23,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tenure-config.cmake
         DESTINATION ${package_dir} COMPONENT dev)
 
 set(pc_needs "absl_btree absl_flat_hash_map absl_flat_hash_set absl_inlined_vector")
-# With a shared library they are its own affair: nobody links it statically.
+# A shared library links them itself, so its users do not need them.
 set(pc_requires)
 if(NOT BUILD_SHARED_LIBS)
   set(pc_requires "Requires: ${pc_needs}")

@@ -52,8 +52,8 @@ add_library(tenure::tenure ALIAS tenure)
 set_target_properties(tenure PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON
                       VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
 target_compile_features(tenure PUBLIC cxx_std_23)
-# Position-independent, so that a shared library may swallow libtenure.a; but nobody replaces our
-# functions at load time, so the compiler may inline them.
+# Position-independent, so that a shared library may contain libtenure.a. No semantic interposition:
+# the library's functions are not replaced at load time, so the compiler may inline them.
 target_compile_options(tenure PRIVATE -fno-semantic-interposition)
 target_include_directories(tenure
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

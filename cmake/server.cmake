@@ -1,5 +1,5 @@
 # The daemon. One static library per folder of src/server, so that each can be tested with as little
-# as it needs. tools/tidy.py says which of them may include which.
+# as it needs. MAY_INCLUDE in tools/tidy.py defines which of them may include which.
 # libraft is dynamic: LGPL-3 with linking exception.
 
 if(NOT TARGET tenure_cluster)

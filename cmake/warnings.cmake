@@ -10,9 +10,10 @@ else()
   target_compile_options(tenure_warnings INTERFACE -Wshadow)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  # What is written in C goes by another compiler.
+  # C sources use another compiler.
   target_compile_options(tenure_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
-  # std::stable_sort of libstdc++ 12 uses what is deprecated, and clang blames who calls it.
+  # std::stable_sort of libstdc++ 12 uses a deprecated function, and clang reports it at the caller.
+
   target_compile_options(tenure_warnings INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
 else()

@@ -32,7 +32,7 @@ def sources(build, folders):
 
 
 def check(source, entry):
-    """Output of the compiler; empty if it has no complaint."""
+    """Output of the compiler; empty if it reports nothing."""
     words = shlex.split(re.sub(r" -o \S+", "", entry["command"]))
     while "clang++" not in words[0]:
         words.pop(0)  # ccache and its environment: there is no object to keep.
@@ -51,10 +51,10 @@ def main(arguments):
     todo = list(sources(options.build.resolve(), options.folders))
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for done, complaint in enumerate(pool.map(lambda one: check(*one), todo), 1):
-            if complaint:
+        for done, output in enumerate(pool.map(lambda one: check(*one), todo), 1):
+            if output:
                 failed += 1
-                print(complaint, end="", flush=True)
+                print(output, end="", flush=True)
             if done % 50 == 0 or done == len(todo):
                 print(f"  {done} of {len(todo)} sources", flush=True)
     print(f"clang++-19: {len(todo)} sources, {failed} with warnings or errors")

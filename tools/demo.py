@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The story of a late writer, told while it happens: three lock servers, eight workers that add 1
-to an account in turn, and one of them stopped for longer than its lease while it holds the lock.
+"""Demo of a fenced late write: three lock servers, eight workers that add 1 to an account in turn,
+and one worker that is paused for longer than its lease while it holds the lock.
 
     tools/demo.py build/run [--stay] [--no-fence] [--think-ms N] [--ttl-ms N] [--rounds N]
 
-Exit code 0: the account is right. 1: it is not, which is what --no-fence shows. BASE_PORT (7420) is
-as in run_cluster.sh; if it is taken, or 0, other ports are.
+Exit code 0: the account is correct. 1: updates were lost, as --no-fence demonstrates. BASE_PORT
+(7420) is as in run_cluster.sh; if it is in use, or 0, the demo uses other ports.
 """
 import argparse
 import os
@@ -30,8 +30,8 @@ BOLD, RED, GREEN, DIM, PLAIN = ("\033[1m", "\033[31m", "\033[32m", "\033[2m", "\
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else ("",) * 5
 
 
-class Stuck(Exception):
-    """Something that the story needs did not happen."""
+class DemoTimeout(Exception):
+    """An expected step did not happen in time."""
 
 
 def ports_of(base):
@@ -48,17 +48,17 @@ def is_free(base):
 
 
 class Cluster:
-    """Three tenured, by tools/run_cluster.sh."""
+    """Three tenured processes, started by tools/run_cluster.sh."""
 
     def __init__(self, tenured, folder):
         self.log = open(folder / "tenured.log", "w", encoding="utf-8")
         bases = random.sample(range(8000, 20000, 30), 5)
-        if (wish := int(os.environ.get("BASE_PORT", "7420"))) > 0:
-            bases.insert(0, wish)
+        if (preferred := int(os.environ.get("BASE_PORT", "7420"))) > 0:
+            bases.insert(0, preferred)
         for base in filter(is_free, bases):
             if self.start(tenured, folder / f"cluster.{base}", base):
                 return
-        raise Stuck(f"the cluster does not start; {self.log.name} says why")
+        raise DemoTimeout(f"the cluster does not start; see {self.log.name}")
 
     def start(self, tenured, folder, base):
         self.process = subprocess.Popen(
@@ -79,7 +79,7 @@ class Cluster:
         return True
 
     def stop(self):
-        """All of them, whatever they are at."""
+        """Stops all members, even while they start."""
         try:
             os.killpg(self.process.pid, signal.SIGTERM)
             self.process.wait(10)
@@ -110,7 +110,7 @@ class Worker:
             lines.put((self, line.rstrip("\n").split("\t")))
         lines.put((self, ["ended"]))
 
-    def say(self, word):
+    def send(self, word):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
@@ -119,7 +119,7 @@ class Worker:
         return stat.rpartition(")")[2].split()[0] == "T"
 
     def end(self):
-        """Closes its stdin; who does not end by that is killed."""
+        """Closes the standard input, and kills a worker that does not exit."""
         self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.close()
@@ -130,7 +130,7 @@ class Worker:
         self.reader.join(10)
 
 
-class Story:
+class Demo:
     def __init__(self, options, cluster, folder):
         self.options, self.file = options, folder / "account.db"
         self.lines, self.began = queue.Queue(), time.monotonic()
@@ -146,21 +146,21 @@ class Story:
             command = [program, cluster.url, name, str(self.file), *flags]
             self.workers[name] = Worker(name, command, self.lines)
 
-    # What happens -----------------------------------------------------------------------------
+    # Events -----------------------------------------------------------------------------------
 
-    def until(self, is_so, what):
-        """Tells what happens until `is_so()`."""
+    def until(self, is_done, what):
+        """Reports events until `is_done()`."""
         deadline = time.monotonic() + TIMEOUT_S
-        while not is_so():
+        while not is_done():
             try:
-                self.hear(*self.lines.get(timeout=max(0, deadline - time.monotonic())))
+                self.handle(*self.lines.get(timeout=max(0, deadline - time.monotonic())))
             except queue.Empty:
-                raise Stuck(f"not within {TIMEOUT_S} s: {what}") from None
+                raise DemoTimeout(f"not within {TIMEOUT_S} s: {what}") from None
 
-    def hear(self, worker, words):
+    def handle(self, worker, words):
         what, *rest = words
         if what == "ended" and not self.ending:
-            raise Stuck(f"{worker.name} ended")
+            raise DemoTimeout(f"{worker.name} ended")
         getattr(self, "on_" + what, lambda *_: None)(worker, *rest)
 
     def on_watches(self, worker):
@@ -169,13 +169,13 @@ class Story:
     def on_event(self, _, what, owner, token):
         if what == "expired" and token != "0":
             self.expired.add(token)
-            self.tell("service", f"the lease of {owner} has run out, and token {token} with it",
-                      RED)
+            self.report("service", f"the lease of {owner} has expired, and token {token} with it",
+                        RED)
 
     def on_holds(self, worker, token, waited_ms, position):
         worker.held += 1
         worker.longest_ms = max(worker.longest_ms, int(waited_ms))
-        worker.turn = {"token": token, "waited": int(waited_ms) / 1000, "place": position}
+        worker.turn = {"token": token, "waited": int(waited_ms) / 1000, "position": position}
 
     def on_read(self, worker, total):
         worker.turn["read"] = total
@@ -186,84 +186,84 @@ class Story:
     def on_wrote(self, worker, total, token):
         worker.wrote += 1
         turn = worker.turn
-        waited = f"waited {turn['waited']:.1f} s at place {turn['place']}" \
-            if turn["place"] != "0" else "did not wait"
-        self.tell(worker.name, f"{waited}, holds it with token {token}: "
-                               f"read {turn['read']}, wrote {total}")
+        waited = f"waited {turn['waited']:.1f} s at position {turn['position']}" \
+            if turn["position"] != "0" else "did not wait"
+        self.report(worker.name, f"{waited}, holds it with token {token}: "
+                                 f"read {turn['read']}, wrote {total}")
 
     def on_fenced(self, worker, token, highest, total):
         worker.fenced += 1
-        self.tell("storage", f"refuses {worker.name}'s {total}: token {token} is stale, {highest} "
-                             f"has been here. The account has {self.stored()[0]}", RED)
+        self.report("storage", f"rejects {worker.name}'s {total}: token {token} is stale, the "
+                               f"highest is {highest}. The account has {self.stored()[0]}", RED)
 
     def on_lost(self, worker, why):
         worker.lost += 1
-        self.tell(worker.name, f"is told: {why}", RED)
+        self.report(worker.name, f"is notified: {why}", RED)
 
     def on_error(self, worker, why):
-        self.tell(worker.name, why, RED)
+        self.report(worker.name, why, RED)
 
-    def tell(self, who, what, colour=""):
+    def report(self, who, what, colour=""):
         seconds = time.monotonic() - self.began
         print(f"{DIM}{seconds:6.1f} s{PLAIN}  {colour}{who:8}{what}{PLAIN}", flush=True)
 
-    # The chapters -----------------------------------------------------------------------------
+    # Steps ------------------------------------------------------------------------------------
 
     def writes(self):
         return sum(worker.wrote for worker in self.workers.values())
 
-    def go_on(self, turns):
-        """Until the workers have written so many times more."""
+    def wait_for_writes(self, turns):
+        """Waits until the workers have written `turns` more times."""
         wanted = self.writes() + turns
         self.until(lambda: self.writes() >= wanted, f"{turns} more writes")
 
     def pause_one(self):
         late = self.workers[LATE]
         late.turn.pop("hesitates", None)
-        late.say("hesitate")
+        late.send("hesitate")
         self.until(lambda: late.turn.get("hesitates"), f"{LATE} reads and has not yet written")
         late.process.send_signal(signal.SIGSTOP)
         self.until_stopped(late)
         token, read = late.turn["token"], late.turn["read"]
         ttl = self.options.ttl_ms / 1000
-        title(f"{LATE} holds the lock with token {token}, has read {read}, and is stopped "
+        title(f"{LATE} holds the lock with token {token}, has read {read}, and is paused "
               "(SIGSTOP)")
-        print(f"    She was about to write {int(read) + 1}. The others wait; "
-              f"her lease is {ttl:g} s.")
-        self.until(lambda: token in self.expired, f"the lease of {LATE} runs out")
-        self.go_on(self.options.rounds * (len(NAMES) - 1))
+        print(f"    Its next step is to write {int(read) + 1}. The others wait; "
+              f"its lease is {ttl:g} s.")
+        self.until(lambda: token in self.expired, f"the lease of {LATE} expires")
+        self.wait_for_writes(self.options.rounds * (len(NAMES) - 1))
 
-        title(f"{LATE} runs on (SIGCONT): she knows nothing, and writes {int(read) + 1} "
+        title(f"{LATE} resumes (SIGCONT), unaware of the expiry, and writes {int(read) + 1} "
               f"with token {token}")
         counted, lost = late.fenced + late.wrote, late.lost
-        late.say("go")
+        late.send("go")
         late.process.send_signal(signal.SIGCONT)
         self.until(lambda: late.fenced + late.wrote > counted, f"{LATE} writes")
-        self.until(lambda: late.lost > lost, f"{LATE} is told of the loss")
+        self.until(lambda: late.lost > lost, f"{LATE} is notified of the loss")
 
     @staticmethod
     def until_stopped(worker):
         deadline = time.monotonic() + TIMEOUT_S
         while not worker.is_stopped():
             if time.monotonic() > deadline:
-                raise Stuck(f"{worker.name} does not stop")
+                raise DemoTimeout(f"{worker.name} does not stop")
             time.sleep(0.01)
 
-    def play(self):
+    def run(self):
         title("Eight workers add 1 to an account: lock, read, think, write")
-        self.go_on(self.options.rounds * len(NAMES))
+        self.wait_for_writes(self.options.rounds * len(NAMES))
         self.pause_one()
-        title("All go on, in the order in which they came")
-        self.go_on(self.options.rounds * len(NAMES))
+        title("All workers continue in FIFO order")
+        self.wait_for_writes(self.options.rounds * len(NAMES))
 
     def end(self):
         self.ending = True
         for worker in (*self.workers.values(), self.service):
             worker.end()
         while not self.lines.empty():
-            self.hear(*self.lines.get())
+            self.handle(*self.lines.get())
 
-    # The end ----------------------------------------------------------------------------------
+    # Result -----------------------------------------------------------------------------------
 
     def stored(self):
         """(total, accepted writes, accepted ones with a token older than one before)"""
@@ -277,23 +277,26 @@ class Story:
         stale = sum(token < max(tokens[:at], default=0) for at, token in enumerate(tokens))
         return total, len(tokens), stale
 
-    def judge(self):
-        """Prints who did what, and says whether the account is right."""
+    def check(self):
+        """Prints the statistics of the workers; returns whether the fence kept the account
+        correct."""
         total, accepted, stale = self.stored()
-        title("What became of them")
+        title("Result")
         print(f"    {'worker':8}{'held':>6}{'wrote':>7}{'lost':>6}{'fenced':>8}"
               f"{'longest wait':>15}")
         for worker in self.workers.values():
             print(f"    {worker.name:8}{worker.held:6}{worker.wrote:7}{worker.lost:6}"
                   f"{worker.fenced:8}{worker.longest_ms / 1000:13.1f} s")
         fenced = sum(worker.fenced for worker in self.workers.values())
-        right = total == accepted and stale == 0
+        is_correct = total == accepted and stale == 0
         print(f"\n    {accepted} writes of +1 were accepted, and the account has {total}: "
-              + (f"{GREEN}right.{PLAIN}" if right else f"{RED}{accepted - total} are lost.{PLAIN}"))
-        print(f"    Late writes refused by storage: {fenced}. Late writes accepted: {stale}.")
-        if not right:
-            print(f"    {RED}A lock alone cannot stop a holder that slept; a fence can.{PLAIN}")
-        return right and fenced > 0
+              + (f"{GREEN}correct.{PLAIN}" if is_correct
+                 else f"{RED}{accepted - total} are lost.{PLAIN}"))
+        print(f"    Late writes rejected by the storage: {fenced}. "
+              f"Late writes accepted: {stale}.")
+        if not is_correct:
+            print(f"    {RED}A lock alone cannot stop a paused holder; a fence can.{PLAIN}")
+        return is_correct and fenced > 0
 
 
 def title(text):
@@ -302,37 +305,37 @@ def title(text):
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("build", type=pathlib.Path, help="where tenured and the examples are")
-    parser.add_argument("--stay", action="store_true", help="go on until Ctrl-C")
-    parser.add_argument("--no-fence", action="store_true", help="storage does not look at tokens")
-    parser.add_argument("--think-ms", type=int, default=150, help="between reading and writing")
-    parser.add_argument("--ttl-ms", type=int, default=2000, help="of the leases")
-    parser.add_argument("--rounds", type=int, default=2, help="turns of everybody in a chapter")
-    parser.add_argument("--folder", type=pathlib.Path, help="keep the files there")
+    parser.add_argument("build", type=pathlib.Path, help="build folder")
+    parser.add_argument("--stay", action="store_true", help="continue until Ctrl-C")
+    parser.add_argument("--no-fence", action="store_true", help="storage does not check tokens")
+    parser.add_argument("--think-ms", type=int, default=150, help="time between read and write")
+    parser.add_argument("--ttl-ms", type=int, default=2000, help="TTL of the leases")
+    parser.add_argument("--rounds", type=int, default=2, help="turns of each worker in a step")
+    parser.add_argument("--folder", type=pathlib.Path, help="folder for the files, kept afterwards")
     return parser.parse_args()
 
 
-def tell_all(options, folder):
+def run_demo(options, folder):
     cluster = Cluster(options.build / "tenured", folder)
-    story = None
+    demo = None
     try:
-        title(f"Three lock servers run; member {cluster.leader} leads")
-        print(f"    The dashboard: {cluster.dashboard}")
-        story = Story(options, cluster, folder)
-        story.play()
+        title(f"Three lock servers run; the leader is member {cluster.leader}")
+        print(f"    Dashboard: {cluster.dashboard}")
+        demo = Demo(options, cluster, folder)
+        demo.run()
         if options.stay:
-            title("It goes on until Ctrl-C. Look at the dashboard, or kill the leader:")
+            title("The demo continues until Ctrl-C. Open the dashboard, or kill the leader:")
             print(f"    {cluster.dashboard}   {cluster.kill_leader}")
         try:
             while options.stay:
-                story.play()
+                demo.run()
         except KeyboardInterrupt:
             pass
-        story.end()
-        return 0 if story.judge() else 1
+        demo.end()
+        return 0 if demo.check() else 1
     finally:
-        if story:
-            story.end()
+        if demo:
+            demo.end()
         cluster.stop()
 
 
@@ -342,10 +345,10 @@ def main():
     try:
         if options.folder:
             options.folder.mkdir(parents=True, exist_ok=True)
-            return tell_all(options, options.folder)
+            return run_demo(options, options.folder)
         with tempfile.TemporaryDirectory(prefix="tenure_demo.") as folder:
-            return tell_all(options, pathlib.Path(folder))
-    except Stuck as why:
+            return run_demo(options, pathlib.Path(folder))
+    except DemoTimeout as why:
         print(f"{RED}{why}{PLAIN}", file=sys.stderr)
     except KeyboardInterrupt:
         print()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tells Doxygen what a reader of our headers knows: a comment is for all declarations below it, up
-to the next empty line, comment or access specifier; and a Strong<...> is a type of its own.
+"""Doxygen input filter: a comment applies to all declarations below it, up to the next empty line,
+comment or access specifier; and a Strong<...> is a type of its own.
 
     doxygen_filter.py header        prints it, with the comment before each of them; as many lines
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts a cluster of three lock servers on this machine, each with its files in ./var/cluster/N,
-# says where they are when one of them leads, and stays until Ctrl-C.
+# prints their addresses when a leader is elected, and runs until Ctrl-C.
 #   tools/run_cluster.sh path/to/tenured [flags of tenured]
 # BASE_PORT (7420): member N has gRPC on BASE_PORT + 10 (N - 1), then HTTP and peers.
 # FOLDER (./var/cluster): where everything is kept.
@@ -79,16 +79,16 @@ ${bold}A cluster of three runs; member $leader leads.${plain} All is durable in 
   2        $(grpc 2)   http://$(http 2)
   3        $(grpc 3)   http://$(http 3)
 
-${bold}The dashboard${plain} is at each of them; the leader's knows most: http://$(http $leader)/
-To take a lock away it asks for the secret in $folder/N/http_secret of member N.
+${bold}Dashboard${plain}: every member serves one; the leader has the most data: http://$(http $leader)/
+Force-release requires the secret in $folder/N/http_secret of member N.
 
 Try in another terminal, from this folder:
 
-  ${bold}# who leads, and how far each one is${plain}
+  ${bold}# leader and log positions${plain}
   curl -s http://$(http 1)/v1/status
   curl -s http://$(http $leader)/metrics | grep tenure_peer_connected
 
-  ${bold}# kill the leader and look again: another member leads, and nothing is lost${plain}
+  ${bold}# kill the leader and repeat: another member becomes the leader, and no lock is lost${plain}
   kill -9 ${servers[$((leader - 1))]}
 
 Ctrl-C stops all; the next start has every lock again. docs/reference/settings.md has the settings.

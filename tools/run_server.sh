@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts a lock server of one node in ./var, says what to try next, and stays until Ctrl-C.
+# Starts a single lock server in ./var, prints example commands, and runs until Ctrl-C.
 #   tools/run_server.sh path/to/tenured [flags of tenured]
 # BASE_PORT (7420): the port of gRPC; HTTP has the next one.
 # FOLDER (./var): where everything is kept.
@@ -11,7 +11,7 @@ base=${BASE_PORT:-7420}
 folder=${FOLDER:-./var}
 grpc=127.0.0.1:$base
 http=127.0.0.1:$((base + 1))
-# What the commands need to be told if it is elsewhere.
+# Address for the commands, if the port is not the default.
 url="" address=""
 if [[ $base != 7420 ]]; then
   url="TENURE_URL=tenure://$grpc " address=" --server $grpc"
@@ -66,7 +66,7 @@ Try in another terminal, from this folder:
   curl -s http://$http/metrics
 
 Ctrl-C stops the server; the next start restores every lock.
-Command: docs/reference/cli.md. Calls: docs/reference/grpc.md. Settings: docs/operating.md.
+Command: docs/reference/cli.md. Calls: docs/reference/grpc.md. Settings: docs/reference/settings.md.
 
 EOF
 wait $server

@@ -39,11 +39,11 @@ declare -A groups=(
           dpkg-dev lintian python3-jsonschema
           systemd python3-seccomp strace
           clang-19 libclang-rt-19-dev"
-  # To make .debs.
+  # Builds .debs.
   [package]="dpkg-dev gzip"
-  # To make the dashboard anew; what make run needs of it is committed.
+  # Rebuilds the dashboard; make run needs only the committed build.
   [web]="nodejs npm"
-  # So that screenshots look the same wherever they are taken.
+  # Fixed fonts make screenshots reproducible.
   [screenshots]="nodejs npm chromium fonts-inter fonts-jetbrains-mono pngquant"
   [check]="git clang-19 clang-format-19 clang-tidy-19 spin"
   # The second and the third line are the peers we compare with.

@@ -68,7 +68,7 @@ MAY_INCLUDE = {
     "src/cli": (*BACKEND, "src/core", "src/backends/tenured", "src/backends/rpc", "src/grpc"),
 }
 
-# Words in the names of files and types that say nothing about their purpose.
+# Words in the names of files and types that do not state a purpose.
 BANNED_WORDS = {"util", "common", "misc"}
 
 # A count of owners; docs/decisions/0004 says why.

@@ -15,8 +15,8 @@ BUILD = pathlib.Path(sys.argv.pop(1))
 
 
 class Demo(unittest.TestCase):
-    def play(self, *flags):
-        """(exit code, output, writes that the storage accepted as (who, token, total))"""
+    def run_demo(self, *flags):
+        """(exit code, output, accepted writes as (worker, token, total))"""
         with tempfile.TemporaryDirectory(prefix="tenure_demo_test.") as folder:
             output = subprocess.run(
                 [HOME / "tools/demo.py", BUILD, "--folder", folder, "--think-ms", "5", "--ttl-ms",
@@ -31,28 +31,28 @@ class Demo(unittest.TestCase):
             database.close()
         return output.returncode, output.stdout, writes
 
-    def test_the_late_write_of_a_stopped_holder_is_fenced_and_the_total_is_right(self):
-        code, output, writes = self.play()
+    def test_the_late_write_of_a_paused_holder_is_fenced_and_the_total_is_correct(self):
+        code, output, writes = self.run_demo()
 
         self.assertEqual(code, 0, output)
-        stopped = re.search(r"dora holds the lock with token (\d+), has read (\d+), and is stopped",
+        stopped = re.search(r"dora holds the lock with token (\d+), has read (\d+), and is paused",
                             output)
         self.assertTrue(stopped, output)
         token, read = map(int, stopped.groups())
-        self.assertRegex(output, f"service +the lease of dora has run out, and token {token} ")
-        self.assertRegex(output, f"storage +refuses dora's {read + 1}: token {token} is stale")
-        self.assertRegex(output, "dora +is told: lease_lost")
+        self.assertRegex(output, f"service +the lease of dora has expired, and token {token} ")
+        self.assertRegex(output, f"storage +rejects dora's {read + 1}: token {token} is stale")
+        self.assertRegex(output, "dora +is notified: lease_lost")
         self.assertRegex(output, "waited .* holds it with token")
-        self.assertIn("The dashboard: http://127.0.0.1:", output)
+        self.assertIn("Dashboard: http://127.0.0.1:", output)
         tokens = [accepted for _, accepted, _ in writes]
         self.assertNotIn(token, tokens)
         self.assertEqual(tokens, sorted(tokens))
         self.assertEqual([total for *_, total in writes], list(range(1, len(writes) + 1)))
         self.assertIn(f"{len(writes)} writes of +1 were accepted, and the account has "
-                      f"{len(writes)}: right.", output)
+                      f"{len(writes)}: correct.", output)
 
     def test_without_a_fence_the_late_write_is_accepted_and_reported(self):
-        code, output, writes = self.play("--no-fence")
+        code, output, writes = self.run_demo("--no-fence")
 
         self.assertEqual(code, 1, output)
         self.assertRegex(output, r"the account has \d+: \d+ are lost")

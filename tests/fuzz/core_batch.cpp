@@ -16,11 +16,11 @@ namespace {
 /// Of one input; checking a state costs a look at all of it.
 constexpr std::size_t commands_max = 256;
 
-void require_none(const std::vector<std::string>& complaints, const char* what) {
-  for (const auto& complaint : complaints) {
-    std::fprintf(stderr, "%s\n", complaint.c_str());
+void require_none(const std::vector<std::string>& errors, const char* what) {
+  for (const auto& error : errors) {
+    std::fprintf(stderr, "%s\n", error.c_str());
   }
-  require(complaints.empty(), what);
+  require(errors.empty(), what);
 }
 
 void check_round_trip(const core::Batch& batch) {

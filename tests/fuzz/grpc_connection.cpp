@@ -98,7 +98,7 @@ constexpr std::array<std::string_view, 6> paths{"/f/echoes",       "/f/streams",
                                                 "/f/holds_back",   "/f/finishes_early",
                                                 "/f/stays_silent", "/f/unknown"};
 
-/// Calls that are open, and how many have been told that they are over.
+/// Number of opened calls, and of calls that were notified of their end.
 struct Tally {
   std::size_t opened = 0;
   std::size_t closed = 0;
@@ -229,7 +229,7 @@ class Session {
     }
     run();
     require(!connection_, "a closed connection is given up");
-    require(tally_.opened == tally_.closed, "every call is told of its end");
+    require(tally_.opened == tally_.closed, "every call is notified of its end");
     require(context_.buffered == 0, "no buffered byte is left in the count");
   }
 
@@ -260,7 +260,7 @@ class Session {
     }
   }
 
-  /// END_HEADERS, and END_STREAM if the input says so.
+  /// END_HEADERS, and END_STREAM if the input selects it.
   static std::uint8_t end_of(Input& input) {
     return static_cast<std::uint8_t>(4U | (input.below(2) == 0 ? 1U : 0U));
   }

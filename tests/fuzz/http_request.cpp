@@ -28,9 +28,9 @@ void read_target(std::string_view target) {
 
 void read_bodies(std::string_view text) {
   static_cast<void>(read_body(text, [](Body& body) {
-    static_cast<void>(body.needed_text("owner"));
+    static_cast<void>(body.required_text("owner"));
     static_cast<void>(body.milliseconds("ttl_ms"));
-    return body.needed_number("lease_id");
+    return body.required_number("lease_id");
   }));
   static_cast<void>(read_body(text, [](Body& body) {
     static_cast<void>(body.text("token"));
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto body = text.substr(std::min(end + 1, text.size()));
   read_target(target);
   read_bodies(body);
-  static_cast<void>(is_known_host(target, body.substr(0, 64)));
+  static_cast<void>(is_allowed_host(target, body.substr(0, 64)));
   const auto cookie = cookie_in(body, "tenure");
   require(cookie.size() <= body.size(), "a cookie is a part of its field");
   return 0;

@@ -66,7 +66,7 @@ void check(std::string_view bytes) {
             "a record lies in the segment, behind the one before it");
     end += record.bytes();
   }
-  require(end == scan->end && end <= bytes.size(), "the records end where the scan says");
+  require(end == scan->end && end <= bytes.size(), "the records end at the offset of the scan");
   require((scan->ending == Ending::clean) == (scan->dirty_end <= scan->end),
           "an end is clean when only zeros follow");
   // What loading makes of a torn end: zeros from there on.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every planted defect of run.py and simulate.py still names a place in the source: its pattern
+"""Checks that every planted defect of run.py and simulate.py still matches the source: its pattern
 occurs exactly once in its file, and its replacement differs. Compiles nothing.
 
     patterns.py
@@ -13,7 +13,7 @@ LISTS = ((run, run.CORE, run.DEFECTS), (simulate, simulate.SOURCES, simulate.DEF
          (simulate, simulate.SOURCES, simulate.RARE), (simulate, simulate.SOURCES, simulate.RULES))
 
 
-def complaints():
+def findings():
     for script, folder, defects in LISTS:
         for name, file, right, wrong in defects:
             text = (folder / file).read_text(encoding="utf-8") if (folder / file).exists() else ""
@@ -25,7 +25,7 @@ def complaints():
 
 
 def main():
-    found = list(dict.fromkeys(complaints()))
+    found = list(dict.fromkeys(findings()))
     print("\n".join(found) or f"{sum(len(defects) for *_, defects in LISTS)} patterns occur once")
     return 1 if found else 0
 

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORE = ROOT / "src" / "core"
 TESTS = "CoreModel.*:CoreSnapshotModel.*"
 
-# (what is wrong, file, right, wrong)
+# (defect, file, source text, replacement)
 DEFECTS = (
     ("a token that does not grow", "step_acquire.cpp",
      "const FencingToken token{state_.revision.get()};",
@@ -76,7 +76,7 @@ DEFECTS = (
     ("a forced release takes all holds for one", "step_release.cpp",
      "command.token && *command.token != token",
      "command.token && *command.token == FencingToken{}"),
-    ("a loss that is not told", "step_leases.cpp",
+    ("a loss that is not reported", "step_leases.cpp",
      "for (const auto& hold : holds) {",
      "for (const auto& hold : std::vector<Hold>{}) {"),
     ("a deadlock over permits that is not seen", "deadlock.cpp",
@@ -105,7 +105,7 @@ def mutated(file, right, wrong):
 
 
 def compile_command(build, file, source, output):
-    """As the build compiles `file`, but this source, and without the wait for an optimiser."""
+    """Compiler command of `file`, with another source and without optimisation."""
     commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
     words = next(entry["command"] for entry in commands
                  if entry["file"] == str(CORE / file)).split()
@@ -115,7 +115,7 @@ def compile_command(build, file, source, output):
 
 
 def link_command(build, object_file, program):
-    """As the build links tenure_model, with this object in front of the library it is from."""
+    """Linker command of tenure_model, with this object before the library that it replaces."""
     lines = subprocess.run(["ninja", "-C", build, "-t", "commands", "tests/tenure_model"],
                            capture_output=True, text=True, check=True).stdout.splitlines()
     line = next(line for line in reversed(lines) if "-o tests/tenure_model " in line)

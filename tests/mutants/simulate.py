@@ -19,37 +19,37 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src"
 
-# (what is wrong, file, right, wrong)
+# (defect, file, source text, replacement)
 DEFECTS = (
     # The state machine.
     ("a token that does not grow", "core/step_acquire.cpp",
      "const FencingToken token{state_.revision.get()};",
      "const FencingToken token{(state_.revision.get() + 1) / 2};"),
-    ("double grant: who waits ahead and who holds do not count", "core/admission.cpp",
+    ("double grant: holders and earlier waiters are ignored", "core/admission.cpp",
      "if (!held.admits(mode)) {",
      "if (wanted.items.empty()) {"),
     ("FIFO broken: a waiter is overtaken", "core/admission.cpp",
      "return load_before(*lock, resource, wanted.turn()).admits(mode);",
      "return true;"),
-    ("more permits than there are", "core/admission.cpp",
+    ("permits beyond the capacity", "core/admission.cpp",
      "held.permits + ahead.permits + some->wanted <= lock->capacity();",
      "held.permits + ahead.permits + some->wanted <= lock->capacity() + 1;"),
     ("early expiry", "core/lease_table.cpp",
      "it->first <= now;",
      "it->first <= now + ClusterTime{50'000};"),
-    ("a renewal that is not kept", "core/step_leases.cpp",
+    ("a renewal that has no effect", "core/step_leases.cpp",
      "state_.leases.set_deadline(*lease, state_.now + lease->ttl);",
      ";"),
-    ("lost release: nobody is let in", "core/step_release.cpp",
+    ("lost release: no waiter is granted", "core/step_release.cpp",
      "touch(ended.items);",
      ";"),
-    ("an acquisition that is retried is done twice", "core/step_acquire.cpp",
+    ("a retried acquire is executed twice", "core/step_acquire.cpp",
      "if (auto known = find_answer(*lease, command.request, Kind::acquire)) {",
      "if (auto known = find_answer(*lease, RequestId{}, Kind::acquire)) {"),
-    ("a deadlock that is not seen", "core/deadlock.cpp",
+    ("a deadlock that is not detected", "core/deadlock.cpp",
      "if (!is_waited_for(table, start, budget)) {",
      "if (!table.holds().empty()) {"),
-    ("a count that the snapshot forgets", "core/snapshot_write.cpp",
+    ("a hold count missing from the snapshot", "core/snapshot_write.cpp",
      "number(hold.count);",
      "number(1);"),
     # Proposals and time.
@@ -57,18 +57,18 @@ DEFECTS = (
      "entry.batch.stamp.time = state_.time_at(entry.proposed);",
      "entry.batch.stamp.time = std::chrono::duration_cast<core::ClusterTime>("
      "entry.proposed.time_since_epoch());"),
-    ("watchers are not told of a snapshot", "server/raft/replicated_state.cpp",
+    ("watchers are not notified of a snapshot", "server/raft/replicated_state.cpp",
      "listener_.restored(machine_.state());",
      ";"),
     # Reads.
     ("a read without a quorum", "server/raft/read_index.cpp",
      "newest[newest.size() / 2]",
      "newest[0]"),
-    ("a new leader serves before it has applied the past", "server/raft/raft_store.cpp",
+    ("a new leader serves before it has applied earlier entries", "server/raft/raft_store.cpp",
      "if (!is_ready_ && term_start_.has_value() && replica().applied() >= *term_start_) {",
      "if (!is_ready_ && term_start_.has_value()) {"),
     # Members.
-    ("whoever was added last cannot be replaced", "server/raft/membership_change.cpp",
+    ("the newest member cannot be replaced", "server/raft/membership_change.cpp",
      "if (std::holds_alternative<AddMember>(change_->what) || !fresh_voter.has_value() ||",
      "if (!fresh_voter.has_value() ||"),
     # The guards around libraft.
@@ -80,7 +80,7 @@ DEFECTS = (
      ";"),
 )
 
-# These show in one run of hundreds or thousands (docs/explanation/raft_rules.md): only with --rare,
+# These defects show in one of hundreds or thousands of runs (docs/explanation/raft_rules.md): only with --rare,
 # and with as many seeds as there is time for.
 RARE = (
     ("R1 off: a change is not the first of its message", "server/raft/replica.cpp",
@@ -95,10 +95,10 @@ RARE = (
     ("R5 off: entries below the snapshot are passed on", "server/raft/replica.cpp",
      "if (message.term >= term() && message.previous < snapshot_.index &&",
      "if (message.term >= term() && message.previous < Index{} &&"),
-    ("R7 off: a snapshot that an install has overtaken is told", "server/raft/replica.cpp",
+    ("R7 off: a snapshot superseded by an install is reported", "server/raft/replica.cpp",
      "if (shim_is_installing(core_.get()) || taken_->index <= snapshot_.index) {",
      "if (taken_->index < Index{}) {"),
-    ("R10 off: a successor that still writes is told to take over",
+    ("R10 off: a successor that still writes is asked to take over",
      "server/raft/replica.cpp",
      "} else if (match(take_over_->to) >= take_over_->message.last) {",
      "} else {"),
@@ -114,7 +114,7 @@ RARE = (
      "true;"),
 )
 
-# Rules that the simulation has nothing to break with: a cluster there has three voters at least.
+# Rules that the simulation cannot violate, because its clusters have at least three voters.
 # These are found by the unit tests that each rule has (RaftRules), as are all of R1 to R8 of RARE.
 RULES = (
     ("R2 off: a sole voter leads in the term that it finds", "server/raft/replica.cpp",
@@ -132,7 +132,7 @@ def mutated(file, right, wrong):
 
 
 def compile_command(build, file, source, output, program):
-    """As the build compiles `file` for this program, but this source."""
+    """Compiler command of `file` for this program, with another source."""
     commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
     is_simulated = program == "tenure_simulation"
     words = next(entry["command"] for entry in commands if entry["file"] == str(SOURCES / file)
@@ -159,7 +159,7 @@ def first_failure(program, seeds):
 
 
 def failing_rule(program):
-    """(how many, which) of the tests of the rules that fail, or None."""
+    """(number, names) of the failed rule tests, or None."""
     ran = subprocess.run([program, "--gtest_filter=RaftRules.*"], capture_output=True, text=True,
                          timeout=300, check=False)
     failed = sorted(set(re.findall(r"^\[  FAILED  \] (RaftRules\.\w+)", ran.stdout, re.MULTILINE)))
@@ -205,8 +205,8 @@ def main(arguments):
                 lambda defect: found_by(build, defect, options), defects)):
             found.append(failure)
             which = "" if options.rules else "seed "
-            said = f": {which}{failure[0]}: {failure[1][:120]}" if failure else ""
-            print(f"{'found ' if failure else 'MISSED'}  {defect[0]} ({defect[1]}){said}",
+            detail = f": {which}{failure[0]}: {failure[1][:120]}" if failure else ""
+            print(f"{'found ' if failure else 'MISSED'}  {defect[0]} ({defect[1]}){detail}",
                   flush=True)
     print(f"{sum(map(bool, found))} of {len(found)} planted defects are found")
     return 0 if defects and all(found) else 1

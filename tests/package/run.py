@@ -122,11 +122,12 @@ def check_lintian(debs, source):
                  if line and not line.startswith("#")]
     if "/man/man8/tenured.8" not in run("dpkg-deb", "--contents", debs["tenured"]):
         tolerated.append("no-manual-page")  # a tenured that does not know --print-man
-    said = subprocess.run(
+    lintian = subprocess.run(
         ["lintian", "--allow-root", "--no-cfg", "--fail-on", "error,warning",
          "--suppress-tags", ",".join(tolerated), *map(str, debs.values())],
         capture_output=True, text=True, check=False)
-    require(said.returncode == 0, f"lintian: {said.stdout}{said.stderr}")
+    require(lintian.returncode == 0, f"lintian: {lintian.stdout}{lintian.stderr}")
+
 
 
 def may_mount():
