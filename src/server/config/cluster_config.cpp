@@ -23,6 +23,8 @@ const InitialMember* find_own(const std::vector<InitialMember>& members, const C
   return it == members.end() ? nullptr : &*it;
 }
 
+/// A member is either in the list (a new cluster) or joins (an existing one). Both or neither is a
+/// mistake that could start a second cluster under the same id.
 void check_identity(const Config& config, const std::vector<InitialMember>& members,
                     ConfigErrors& errors) {
   const auto id = std::to_string(config.node.member_id);
@@ -150,6 +152,9 @@ std::vector<std::string> warnings_about(const Config& config) {
   return warnings;
 }
 
+// Precedence of an address: the explicit setting, the entry of this member in cluster.members, the
+// listener. A joining member has no initial members: its peers add it with the address that it
+// advertises.
 ClusterPlan plan_cluster(const Config& config) {
   ClusterPlan plan;
   plan.members = members_of(config);

@@ -134,6 +134,8 @@ ParsedCommandLine seed_command(const Flags& flags, Config config) {
   return command;
 }
 
+/// Applies the file, then the flags, then checks the result: a flag can correct a value of the
+/// file.
 ParsedCommandLine resolve(const Flags& flags) {
   if (flags.prints_version) {
     return ExitMessage{.text = "tenured " + std::string(version()) + '\n'};

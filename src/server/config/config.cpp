@@ -9,6 +9,8 @@
 namespace tenure::server {
 namespace {
 
+/// An address that other machines can reach needs TLS and authentication, because every client
+/// could otherwise acquire and break locks. Loopback addresses need neither.
 void check_addresses(const Config& config, ConfigErrors& errors) {
   if (config.listen.insecure) {
     return;
@@ -45,6 +47,7 @@ void check_tls(const Config& config, ConfigErrors& errors) {
 
 }  // namespace
 
+// Reports all errors at once: a user fixes a file in one attempt.
 Result<void> check(const Config& config) {
   ConfigErrors errors;
   check_addresses(config, errors);

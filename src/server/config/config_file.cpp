@@ -58,6 +58,7 @@ class Reader {
     }
   }
 
+  /// An unknown key is an error and not ignored: a misspelled limit would silently have no effect.
   void unknown(const toml::source_region& where, const std::string& key, bool is_table) {
     std::string why = is_table ? "unknown section [" + key + "]" : "unknown key " + key;
     std::string_view meant = is_table ? nearest_section(key) : nearest_key(key);

@@ -16,11 +16,13 @@
 namespace tenure::server {
 namespace {
 
+/// Key and help text of a setting.
 struct Named {
   std::string_view key;
   std::string_view help;
 };
 
+/// Inclusive range of a numeric setting. The default maximum is the largest TOML integer.
 struct Range {
   std::uint64_t least = 0;
   std::uint64_t most = std::numeric_limits<std::int64_t>::max();
@@ -64,6 +66,7 @@ constexpr Notation as_duration{
       return print_duration(std::chrono::microseconds(static_cast<std::int64_t>(value)));
     }};
 
+/// Assigns a number to a field; durations are converted from microseconds.
 template <class Value>
 void store(Value& field, std::uint64_t number) {
   if constexpr (std::is_integral_v<Value>) {
@@ -83,6 +86,8 @@ std::uint64_t load(const Value& field) {
   }
 }
 
+/// Setting with a numeric value. The range is checked here, so that file, flags and reference agree
+/// on it.
 template <class Field>
 Setting number(Setting setting, Field field, Range range, Notation notation) {
   setting.expected = within(range, notation.print);
@@ -190,6 +195,7 @@ Result<void> check_address_or_off(std::string_view value) {
   return value == "off" ? Result<void>{} : check_address(value);
 }
 
+/// Comma-separated key=value pairs.
 Result<void> check_labels(std::string_view value) {
   while (!value.empty()) {
     const auto label = value.substr(0, value.find(','));

@@ -71,6 +71,8 @@ void InboundConnection::received(const ReceivedFrame& frame) {
   }
 }
 
+// The acceptor proves its identity first. An initiator without the secret therefore learns nothing
+// except a proof that is bound to its own nonce and cannot be reused.
 void InboundConnection::take_hello(const ReceivedFrame& frame) {
   auto hello = decode_hello(frame);
   if (!hello) {
@@ -140,6 +142,7 @@ void InboundConnection::written() {
   }
 }
 
+// Sends the reason before the connection ends, so that both members log the same error.
 void InboundConnection::reject(Refusal refusal) {
   phase_ = Phase::rejected;
   error_ = refusal.text;

@@ -35,6 +35,8 @@ void OutboundConnection::start() {
   connect();
 }
 
+// Each attempt gets a number. Callbacks of an earlier attempt compare it and do nothing, so a late
+// timer or a late read cannot affect the present connection.
 void OutboundConnection::connect() {
   const auto address = parse_address(address_);
   if (!address) {
@@ -84,6 +86,8 @@ void OutboundConnection::start_handshake(net::OutgoingSocket& socket) {
            [](OutboundConnection& self, const std::string& why) { self.disconnected(why); })});
 }
 
+// The certificate is checked before the Hello: a process with the certificate of another member
+// must not learn the cluster id or the address of this member.
 void OutboundConnection::send_hello() {
   if (auto* tls = connection_->tls(); tls != nullptr) {
     if (const auto error = peer_certificate_error(*tls, peer_); !error.empty()) {
@@ -124,6 +128,8 @@ void OutboundConnection::received(const ReceivedFrame& frame) {
   write_next();
 }
 
+// A Refusal of the protocol version is repeated once with the oldest version, because a member with
+// an older program refuses a Hello that it does not know. Any other Refusal ends the attempt.
 void OutboundConnection::handle_refusal(const ReceivedFrame& frame) {
   const auto refusal = decode_refusal(frame);
   if (refusal && refusal->reason == Reason::version && phase_ == Phase::handshake &&
@@ -147,6 +153,8 @@ void OutboundConnection::handle_refusal(const ReceivedFrame& frame) {
   disconnected(refusal ? "rejected by the peer: " + refusal->text : refusal.error().detail);
 }
 
+// Order of the checks: protocol version, secret, origin, incarnation. Origin and incarnation are
+// trusted only after the proof, and the proof of this member is sent only to an accepted peer.
 void OutboundConnection::handle_welcome(const ReceivedFrame& frame) {
   const auto welcome = decode_welcome(frame);
   if (!welcome) {
@@ -207,6 +215,8 @@ void OutboundConnection::send(raft::Message message) {
   push(encode(message));
 }
 
+// Aborts a stalled transfer first; otherwise a peer that vanished during a transfer would block all
+// later snapshots.
 bool OutboundConnection::takes_snapshot(raft::Term term) {
   snapshots_.give_up_if_stalled(std::chrono::steady_clock::now());
   snapshots_.raise(term);
@@ -222,6 +232,8 @@ void OutboundConnection::push(Frame frame) {
   write_next();
 }
 
+// At most one write is in flight. Messages that arrive during a write form the next batch, so the
+// batch size adapts to the speed of the peer.
 void OutboundConnection::write_next() {
   if (phase_ != Phase::open || connection_->is_writing()) {
     return;
@@ -276,6 +288,8 @@ void OutboundConnection::close_connection() {
   }
 }
 
+// Jittered exponential backoff: after a restart of one member its peers do not reconnect at the
+// same time.
 void OutboundConnection::schedule_reconnect() {
   ++attempt_;
   phase_ = Phase::waiting;

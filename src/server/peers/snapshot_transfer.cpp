@@ -77,6 +77,8 @@ void SnapshotSender::connected() {
   sent_ = 0;
 }
 
+// Nothing is sent after the begin frame until the receiver has reported how much it has: after a
+// reconnect the transfer continues there.
 std::optional<Frame> SnapshotSender::next() {
   if (!message_.has_value()) {
     return std::nullopt;
@@ -177,6 +179,8 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ReceivedFrame& fram
   return step(term);
 }
 
+// A chunk that does not continue the body is not an error: it may have been sent before the
+// receiver dropped a stalled transfer. The acknowledgement makes the sender restart.
 Result<SnapshotReceiver::Step> SnapshotReceiver::chunk(const ReceivedFrame& frame, Time now) {
   core::ByteReader reader(frame.meta);
   expect(reader, Kind::snapshot_chunk);

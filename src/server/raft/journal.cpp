@@ -51,6 +51,8 @@ void Journal::append(Index first, const std::vector<Entry>& entries) {
   }
 }
 
+// A segment boundary splits the entries into several groups, each with an fdatasync of its own. The
+// next segment is started only after the sync of the last one, so a recovery never sees a gap.
 Synced Journal::sync() {
   const auto began = std::chrono::steady_clock::now();
   Synced synced{.entries = waiting_.size()};
@@ -92,6 +94,8 @@ std::size_t Journal::encode_what_fits(std::size_t begin, std::string& out) {
   return end;
 }
 
+// Order: data, fdatasync, durable end. The durable end is written last, so it never exceeds what is
+// durable.
 bool Journal::write_group(const std::string& bytes) {
   auto written = out_.write(segment_.file, bytes);
   // Copy-on-write file systems can lack space even for an allocated range. Repeating a failed write
@@ -119,6 +123,7 @@ bool Journal::write_group(const std::string& bytes) {
   return true;
 }
 
+// Continues in the next segment, which is normally preallocated; requests the one after it at once.
 bool Journal::roll_over(std::size_t bytes_min) {
   auto taken = reserve_.take(bytes_min);
   if (!taken.has_value()) {

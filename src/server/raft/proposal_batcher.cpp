@@ -43,6 +43,8 @@ bool ProposalBatcher::is_next_due(std::size_t writing) const {
   return in_flight_.empty() || (writing == 0 && in_flight_.size() < options_.entries_max);
 }
 
+// In the first half of a segment there is time to allocate the next one. In the second half,
+// admitting commands before the result is known could use up the reserve for renewals and releases.
 bool ProposalBatcher::is_space_known(const DiskState& disk) {
   return disk.space.is_next_ready || disk.space.is_short ||
          disk.space.left > disk.segment_bytes / 2;
@@ -75,6 +77,8 @@ ProposalBatcher::Gathered ProposalBatcher::gather(const Room& room, Time now) {
   return gathered;
 }
 
+// Commands of the store itself come first. They may be deferred but are never refused: without the
+// Tick that expires leases, waiters would wait for locks of dead holders.
 ProposedEntry ProposalBatcher::admit(Gathered gathered, Room room,
                                      const std::optional<Error>& refusal, Time now) {
   ProposedEntry entry;

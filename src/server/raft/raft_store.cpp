@@ -33,6 +33,7 @@ RaftStore::RaftStore(const RaftStoreOptions& options, Environment& environment,
               .reads_max = options.reads_max,
               .timeout = options.election_timeout,
               .repeat = options.heartbeat}),
+      // Ten timeouts: a refused version change needs another state, which rarely comes sooner.
       version_(10 * options.election_timeout),
       snapshots_({.log_bytes = options.snapshot_log_bytes,
                   .factor = options.snapshot_factor,
@@ -119,11 +120,16 @@ std::optional<Time> RaftStore::deadline() const {
   return earliest;
 }
 
+// The time of an event may be slightly older than that of an earlier one, because threads read the
+// clock before they post. Time never goes back for the objects of the store.
 void RaftStore::arrive(Time now) {
   now_ = std::max(now_, now);
   group_.set_time(now_);
 }
 
+// Derives everything that an event has made possible. The order matters: the leadership is settled
+// first, then reads and member changes, whose actions are carried out before the log is truncated;
+// snapshots and the shutdown see the final state of the event.
 void RaftStore::settle() {
   if (!is_ready_ && term_start_.has_value() && replica().applied() >= *term_start_) {
     become_ready();
@@ -175,6 +181,8 @@ void RaftStore::carry_out(const RestoreState& action) {
   group_.set_cluster_version(state_.version());
 }
 
+// A new leader is not ready before it has applied the entry that was last at its election: an
+// earlier read could miss a command that the former leader had acknowledged.
 void RaftStore::carry_out(const ChangeRole& action) {
   if (action.role == Role::leader) {
     term_start_ = action.last;
@@ -248,6 +256,8 @@ void RaftStore::notify_new_leader() {
   }
 }
 
+// Every member logs every change, the loss of the leader (0) included, so that the log of any
+// member shows the gaps in leadership. A single node has no other leader.
 void RaftStore::set_known_leader(MemberId leader) {
   known_leader_ = leader;
   if (!group_.members().is_alone()) {
