@@ -17,6 +17,7 @@ struct Schemes {
   std::map<std::string, OpenBackend, std::less<>> openers TENURE_GUARDED_BY(mutex);
 };
 
+// Function-local static: registration runs in static initialisers of other translation units.
 Schemes& schemes() {
   static Schemes all;
   return all;

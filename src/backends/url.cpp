@@ -119,6 +119,7 @@ std::unexpected<Error> url_error(std::size_t position, std::string_view why) {
   return fail(Errc::invalid_argument, "at " + std::to_string(position) + ": " + std::string(why));
 }
 
+// Splits by position instead of copying, so that every part keeps its offset for errors.
 Result<Url> parse_url(std::string_view text) {
   Url url;
   const auto* const scheme_end = std::ranges::find_if_not(text, is_scheme_character);

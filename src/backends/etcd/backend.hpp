@@ -49,17 +49,23 @@ class EtcdBackend final : public LoopBackend {
   void holders(std::string name, Done<std::vector<Holder>> done) override;
 
  private:
+  /// Restarts leases, watches and transactions on a new connection.
   void connected();
+  /// Stops them until the next connection.
   void disconnected(const Error& why);
+  /// Fails what waits for a connection, because the servers reject this client.
   void rejected(const Error& why);
+  /// Starts the shutdown: fails waits, revokes leases, starts the timeout.
   void begin_shutdown();
+  /// Ends the shutdown once nothing is in flight.
   void shut_down_if_idle();
 
   const std::chrono::milliseconds shutdown_timeout_;
   Listener* listener_ = nullptr;
   /// Error while the servers reject this client; empty otherwise.
   std::optional<Error> rejection_;
-  Result<void> first_attempt_;  ///< Result of the first attempt to connect.
+  /// Result of the first attempt to connect.
+  Result<void> first_attempt_;
   sys::WaitSlot first_attempt_done_;
   sys::WaitSlot shutdown_done_;
   bool is_shutting_down_ = false;

@@ -55,8 +55,10 @@ class BatchDelay {
   bool is_armed_ = false;
   std::size_t expected_ = 0;
   Clock::time_point until_{};
-  std::uint32_t skips_left_ = 0;  ///< Number of batches to send without a delay.
-  std::uint32_t next_skips_ = 1;  ///< The same, after the next delay that fails.
+  /// Number of batches to send without a delay.
+  std::uint32_t skips_left_ = 0;
+  /// The same, after the next delay that fails.
+  std::uint32_t next_skips_ = 1;
 };
 
 }  // namespace tenure::backends::etcd

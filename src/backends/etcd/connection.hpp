@@ -32,13 +32,17 @@ namespace tenure::backends::etcd {
 /// Not thread safe: all calls run on the event loop's thread.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
+  /// Events for the owner. They run on the event loop.
   struct Callbacks {
-    std::function<void()> connected;  ///< Calls may begin; all earlier calls have ended.
-    std::function<void(const Error& why)> disconnected;  ///< No calls until `connected` runs again.
+    /// Calls may begin; all earlier calls have ended.
+    std::function<void()> connected;
+    /// No calls until `connected` runs again.
+    std::function<void(const Error& why)> disconnected;
     /// A responding member rejects this client, so a retry would not help; the connection retries
     /// nevertheless.
     std::function<void(const Error& why)> rejected;
-    std::function<void()> idle;  ///< Every call has its reply.
+    /// Every call has its reply.
+    std::function<void()> idle;
     /// Shortest TTL of the leases that depend on this connection; 0: none.
     std::function<std::chrono::milliseconds()> shortest_ttl;
   };
@@ -49,6 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Connects. `first` is called once: with success after the first handshake, or with the last
   /// error when every member failed or `timeout` has passed.
   void start(std::chrono::milliseconds timeout, FirstConnection first);
+  /// Closes the connection; no callback runs afterwards.
   void stop();
 
   [[nodiscard]] bool is_up() const { return is_up_ && !channel_->is_closed(); }
@@ -87,35 +92,47 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] std::uint64_t calls_sent() const noexcept { return calls_sent_; }
 
  private:
+  /// Starts the handshake on a new channel: authenticate, check status, check store.
   void begin_handshake(const std::shared_ptr<grpc::Channel>& channel);
+  /// Requests an authentication token for user and password.
   void authenticate();
+  /// Checks version, cluster id and role of the member.
   void check_status();
+  /// Checks that the member serves linearizable reads.
   void check_store();
   /// Returns whether the reply belongs to the current channel and is a success; disconnects on
   /// failure.
   [[nodiscard]] bool is_current_success(const std::shared_ptr<grpc::Channel>& channel,
                                         const grpc::Status& status);
+  /// Reports the connection as usable.
   void complete_handshake();
   /// Closes the connection to this member and connects to the next one.
   void disconnect(const Error& why);
+  /// Counts a failed attempt of the first round.
   void connect_failed(const Error& why);
+  /// Starts the timer of the next liveness check.
   void schedule_liveness_check();
+  /// Ping interval and pong timeout for the current load.
   [[nodiscard]] grpc::Http2Connection::KeepAlive keep_alive() const;
 
   Address address_;
   Callbacks callbacks_;
   std::shared_ptr<ChannelConnector> connector_;
-  std::shared_ptr<grpc::Channel> channel_;  ///< Current channel; null: not connected.
+  /// Current channel; null: not connected.
+  std::shared_ptr<grpc::Channel> channel_;
   std::string server_;
-  std::string token_;  ///< Authentication token of etcd; empty without a user.
+  /// Authentication token of etcd; empty without a user.
+  std::string token_;
   grpc::Http2Connection::Clock::time_point authenticated_at_{};
   bool is_up_ = false;
   bool is_stopped_ = false;
-  std::optional<std::uint64_t> cluster_;  ///< Id of the cluster, from the first handshake.
+  /// Id of the cluster, from the first handshake.
+  std::optional<std::uint64_t> cluster_;
   boost::asio::steady_timer handshake_timer_;
   boost::asio::steady_timer liveness_timer_;
   grpc::Http2Connection::Clock::time_point last_liveness_check_{};
-  std::size_t pending_calls_ = 0;  ///< Calls without a reply.
+  /// Calls without a reply.
+  std::size_t pending_calls_ = 0;
   std::uint64_t calls_sent_ = 0;
 
   FirstConnection on_first_connection_;

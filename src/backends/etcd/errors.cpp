@@ -63,6 +63,7 @@ Failure classify(const grpc::Status& status, const std::string& server) {
           .error = std::move(error)};
 }
 
+// A stream is never at fault itself: its owner opens it again, so Recovery::none is not used.
 Failure classify_stream(const grpc::Status& status, const std::string& server) {
   if (status.ok() || status.code == grpc::StatusCode::cancelled) {
     return {.recovery = Recovery::other_member, .error = malformed_reply(server)};

@@ -11,9 +11,12 @@ namespace tenure::backends::etcd {
 
 /// Recovery from a failed call.
 enum class Recovery : std::uint8_t {
-  other_member,    ///< The member cannot serve the request now: use another one, or retry later.
-  reauthenticate,  ///< The token is invalid: authenticate again, then retry.
-  none,            ///< A retry would fail, too: report the error. Nothing was changed.
+  /// The member cannot serve the request now: use another one, or retry later.
+  other_member,
+  /// The token is invalid: authenticate again, then retry.
+  reauthenticate,
+  /// A retry would fail, too: report the error. Nothing was changed.
+  none,
 };
 
 /// Error of a call and the recovery from it.

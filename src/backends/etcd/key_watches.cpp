@@ -147,6 +147,8 @@ void KeyWatches::received(const pb::WatchResponse& response) {
   response.canceled() ? canceled(it->second, response) : handle_events(it->second, response);
 }
 
+// etcd confirms watches in request order. A watch created at a later revision than requested may
+// have missed changes.
 void KeyWatches::created(const pb::WatchResponse& response) {
   if (requested_.empty()) {
     connection_->recover(
@@ -202,6 +204,8 @@ void KeyWatches::check_missed_changes(Id id) {
       });
 }
 
+// A key created at or after the start revision replaced the watched one, so the watched key was
+// deleted.
 void KeyWatches::missed_changes_checked(Id id, const pb::RangeResponse& response) {
   const auto& watch = watches_.at(id);
   const auto from = watch.target.from;

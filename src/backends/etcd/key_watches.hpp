@@ -28,22 +28,29 @@ namespace tenure::backends::etcd {
 /// Not thread safe: all calls run on the event loop's thread.
 class KeyWatches {
  public:
-  using Id = std::uint64_t;  ///< Id of a watch; 0: none.
+  /// Id of a watch; 0: none.
+  using Id = std::uint64_t;
 
+  /// Events that end a wait: deletions only, or every change.
   enum class Events : std::uint8_t { deletes, changes };
+  /// Reported change of a watched key or range.
   enum class Change : std::uint8_t {
     deleted,
-    changed,  ///< Created or modified; for a prefix, possibly.
+    /// Created or modified; for a prefix, possibly.
+    changed,
     /// Changes may have been missed, so the caller must read the key. The watch has ended.
     unknown,
   };
   /// Change callback; an error is its last call.
   using Callback = std::move_only_function<void(const Result<Change>&)>;
 
+  /// Key or range to watch, and where to start.
   struct Target {
     std::string key{};
-    std::string end{};      ///< End of the range; empty: a single key.
-    std::int64_t from = 0;  ///< First revision to report.
+    /// End of the range; empty: a single key.
+    std::string end{};
+    /// First revision to report.
+    std::int64_t from = 0;
     Events events = Events::deletes;
   };
 
@@ -53,14 +60,18 @@ class KeyWatches {
   KeyWatches& operator=(const KeyWatches&) = delete;
   ~KeyWatches() = default;
 
+  /// Starts a watch.
   [[nodiscard]] Id add(Target target, Callback callback);
   /// Cancels a watch; no callback runs afterwards. 0 has no effect.
   void remove(Id id);
   /// Revision up to which changes were reported; 0 if the watch has ended.
   [[nodiscard]] std::int64_t delivered_revision(Id id) const;
+  /// Removes all watches and closes the stream.
   void clear();
 
+  /// Creates all watches on the new connection.
   void connected();
+  /// Drops the stream; the watches continue on the next connection.
   void disconnected();
 
   /// Number of notifications so far.
@@ -71,7 +82,8 @@ class KeyWatches {
   struct Watch {
     Target target{};
     Callback callback{};
-    std::int64_t watch_id = -1;  ///< Watch id at etcd; -1 until the server has created it.
+    /// Watch id at etcd; -1 until the server has created it.
+    std::int64_t watch_id = -1;
     /// The key was deleted. Keys are unique, so no further event can follow.
     bool is_spent = false;
   };
@@ -84,20 +96,25 @@ class KeyWatches {
   /// Reads the key for changes before the watch was created.
   void check_missed_changes(Id id);
   void missed_changes_checked(Id id, const pb::RangeResponse& response);
+  /// Reports a change and advances the start revision.
   void notify(Id id, Change change, std::int64_t revision);
   void end(Id id, const std::optional<Failure>& why);
   void ended(const grpc::Status& status);
   void cancel(std::int64_t watch_id);
+  /// Opens the stream again, which drops spent watches at etcd.
   void restart();
 
   std::shared_ptr<Connection> connection_;
-  std::shared_ptr<KeyWatches*> self_;  ///< Handle for streams that may outlive this object.
+  /// Handle for streams that may outlive this object.
+  std::shared_ptr<KeyWatches*> self_;
   std::shared_ptr<Stream> stream_;
   Id last_ = 0;
   absl::btree_map<Id, Watch> watches_;
-  std::deque<Id> requested_;  ///< Watches requested and not yet created, in request order.
+  /// Watches requested and not yet created, in request order.
+  std::deque<Id> requested_;
   absl::flat_hash_map<std::int64_t, Id> by_watch_id_;
-  std::size_t spent_ = 0;  ///< Spent watches that are still registered at etcd.
+  /// Spent watches that are still registered at etcd.
+  std::size_t spent_ = 0;
   std::uint64_t notifications_ = 0;
 };
 

@@ -161,6 +161,8 @@ void Leases::Renewal::item_done() {
   error ? done(std::unexpected(*error)) : done(std::move(alive));
 }
 
+// The count starts at one above the number of leases, so that `done` cannot run before all keep-
+// alives are sent.
 void Leases::renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done) {
   if (!connection_->is_up()) {
     done(fail(Errc::unavailable, "no server responds at the moment"));
@@ -208,6 +210,8 @@ void Leases::keep_alive(LeaseId id, RenewalItem item) {
   stream_->send(request);
 }
 
+// etcd answers keep-alives of one lease in order, so the oldest one is completed. TTL 0 means that
+// the lease has ended.
 void Leases::keep_alive_done(std::int64_t number, std::int64_t seconds) {
   const auto it = awaiting_reply_.find(number);
   if (it == awaiting_reply_.end()) {
@@ -236,6 +240,7 @@ void Leases::stream_ended(const grpc::Status& status) {
 
 // Ending.
 
+// A revocation must not overtake the grant, because etcd would create the lease after it.
 void Leases::revoke(LeaseId id, Backend::Done<void> done) {
   const auto it = leases_.find(id);
   if (it == leases_.end()) {
@@ -315,6 +320,7 @@ void Leases::connected() {
   send_next();
 }
 
+// The outcome of these renewals is unknown; the caller renews again before the deadline.
 void Leases::disconnected() {
   if (const auto stream = std::exchange(stream_, nullptr)) {
     stream->cancel();

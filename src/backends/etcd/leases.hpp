@@ -37,12 +37,15 @@ class Leases {
   Leases& operator=(const Leases&) = delete;
   ~Leases() = default;
 
+  /// Requests a lease from etcd. `done` runs when it is granted or refused.
   void grant(LeaseId id, std::chrono::milliseconds ttl, Backend::Done<void> done);
   /// Calls `on_granted` when the lease is granted, possibly at once, or with the reason why not.
   void when_granted(LeaseId id, OnGranted on_granted);
+  /// Sends a keep-alive for each lease. `done` runs when every reply has arrived.
   void renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done);
   /// Verifies that the lease is alive; calls `lost` if not.
   void check(LeaseId id);
+  /// Revokes a lease, after a grant in flight has completed.
   void revoke(LeaseId id, Backend::Done<void> done);
   /// Forgets a lease that has ended.
   void forget(LeaseId id);
@@ -56,21 +59,30 @@ class Leases {
   }
   [[nodiscard]] bool is_idle() const { return in_flight_ == 0 && requests_.empty(); }
 
+  /// Sends the queued requests.
   void connected();
+  /// Fails the renewals in flight; grants and revocations are sent again later.
   void disconnected();
   /// Fails all pending requests.
   void fail_all(const Error& why);
 
  private:
+  /// Receiver of keep-alive replies.
   class Stream;
+  /// One lease of this client.
   struct Lease {
     std::chrono::milliseconds ttl{};
-    Backend::Done<void> done{};        ///< Callback of the grant; null afterwards.
-    std::vector<OnGranted> waiting{};  ///< Callbacks of when_granted() until the grant.
+    /// Callback of the grant; null afterwards.
+    Backend::Done<void> done{};
+    /// Callbacks of when_granted() until the grant.
+    std::vector<OnGranted> waiting{};
     bool is_granted = false;
-    bool is_asked = false;  ///< Grant requested on this connection.
-    bool is_retry = false;  ///< Grant requested on an earlier connection; its outcome is unknown.
+    /// Grant requested on this connection.
+    bool is_asked = false;
+    /// Grant requested on an earlier connection; its outcome is unknown.
+    bool is_retry = false;
   };
+  /// Pending revocation.
   struct Revoke {
     Backend::Done<void> done{};
   };
@@ -81,6 +93,7 @@ class Leases {
     std::optional<Error> error{};
     Backend::Done<Renewed> done{};
 
+    /// Counts one reply; the last one completes the batch.
     void item_done();
   };
   /// One lease of a batch.
@@ -91,12 +104,16 @@ class Leases {
 
   /// Queues the grant or revocation of a lease.
   void enqueue_request(LeaseId id);
+  /// Sends queued requests while slots are free.
   void send_next();
+  /// Frees the slot of a completed request.
   void request_done();
   void send_grant(LeaseId id);
   void grant_done(LeaseId id, const grpc::Status& status, std::int64_t seconds);
+  /// Completes the grant and all callbacks that wait for it.
   void complete_grant(LeaseId id, const Result<void>& result);
   void keep_alive(LeaseId id, RenewalItem item);
+  /// Matches a keep-alive reply: replies for one lease arrive in request order.
   void keep_alive_done(std::int64_t number, std::int64_t seconds);
   void stream_ended(const grpc::Status& status);
   void send_revoke(LeaseId id);
@@ -104,20 +121,24 @@ class Leases {
   void enqueue_revoke(LeaseId id, Backend::Done<void> done);
 
   std::shared_ptr<Connection> connection_;
-  std::shared_ptr<Leases*> self_;  ///< Handle for callbacks that may outlive this object.
+  /// Handle for callbacks that may outlive this object.
+  std::shared_ptr<Leases*> self_;
   std::function<void(LeaseId)> on_lost_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   std::chrono::milliseconds shortest_ttl_{};
   absl::flat_hash_map<LeaseId, Revoke> revokes_;
   std::shared_ptr<Stream> stream_;
+  /// Keep-alives of one lease without a reply.
   struct Awaiting {
     LeaseId id{};
     std::deque<RenewalItem> items{};
   };
   /// Keep-alives without a reply, by etcd lease id.
   absl::flat_hash_map<std::int64_t, Awaiting> awaiting_reply_;
-  std::deque<LeaseId> requests_;  ///< Leases whose grant or revocation waits for a free slot.
-  std::size_t in_flight_ = 0;     ///< Grants and revocations without a reply.
+  /// Leases whose grant or revocation waits for a free slot.
+  std::deque<LeaseId> requests_;
+  /// Grants and revocations without a reply.
+  std::size_t in_flight_ = 0;
 };
 
 }  // namespace tenure::backends::etcd

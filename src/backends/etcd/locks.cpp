@@ -81,6 +81,8 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   });
 }
 
+// A hold covers a request if it is exclusive, or both are shared. An upgrade is not supported, so a
+// shared hold does not cover an exclusive request.
 bool Locks::reenter(const AcquireRequest& request, const std::string& folder, const Claim& claim,
                     Backend::Done<Granted>& done) {
   if (request.spec->self_conflict != SelfConflict::reenter ||
@@ -103,6 +105,8 @@ bool Locks::reenter(const AcquireRequest& request, const std::string& folder, co
   return false;
 }
 
+// A conflicting entry of the same lease can only be released by the caller, which would wait for
+// it. Permits conflict if their sum exceeds the capacity.
 bool Locks::is_self_blocking(const Entry& entry) {
   const auto* const mine = std::get_if<Permits>(&entry.claim);
   std::uint64_t taken = mine == nullptr ? 0 : mine->wanted;
@@ -144,6 +148,7 @@ void Locks::submit(const RequestKey& id) {
   dependencies_.batcher.add(std::move(part));
 }
 
+// The reply contains the list after the creation, so an uncontended acquire costs one request.
 void Locks::enqueue_done(const RequestKey& id, const Outcome& answer) {
   auto* const entry = find(id);
   if (entry == nullptr) {
@@ -220,6 +225,8 @@ void Locks::revision_known(const RequestKey& id, std::int64_t revision) {
   folders_[entry.queue_key.folder].entries.insert_or_assign(revision, id);
 }
 
+// The creation is conditional on the queue of the previous list. If the queue changed but has no
+// conflict, the request is repeated with the new list.
 void Locks::try_done(const RequestKey& id, const Outcome& answer) {
   auto* const entry = find(id);
   if (entry == nullptr) {
@@ -349,6 +356,8 @@ void Locks::apply_admission(const RequestKey& id, const Admission& admission, bo
   }
 }
 
+// The create revision is the fencing token: revisions increase with every transaction of the
+// cluster.
 void Locks::grant(const RequestKey& id, bool has_successors) {
   auto& entry = entries_.at(id);
   if (entry.done == nullptr) {
@@ -383,6 +392,7 @@ void Locks::grant(const RequestKey& id, bool has_successors) {
 
 // Other operations.
 
+// The key keeps its create revision, so position and token stay the same.
 void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done) {
   const RequestKey id{.lease = request.lease, .request = request.acquired};
   auto* const entry = find(id);

@@ -35,6 +35,7 @@ namespace tenure::backends::etcd {
 /// Not thread safe: all calls run on the event loop's thread.
 class Locks {
  public:
+  /// Parts of the backend that this class uses. They outlive it.
   struct Dependencies {
     TxnBatcher& batcher;
     KeyWatches& watches;
@@ -47,13 +48,20 @@ class Locks {
   Locks& operator=(const Locks&) = delete;
   ~Locks() = default;
 
+  /// Sets the observer of losses; null: none.
   void set_listener(Listener* listener) noexcept { listener_ = listener; }
 
+  /// Queues an acquire. `done` runs with the grant or the error.
   void acquire(AcquireRequest request, Backend::Done<Granted> done);
+  /// Cancels a pending acquire; see Backend::abandon.
   void abandon(LeaseId lease, RequestId request);
+  /// Releases one acquisition; the key is deleted with the last of its reentrant ones.
   void release(const ReleaseRequest& request, Backend::Done<void> done);
+  /// Rewrites the mode in the value of the key. Waiters that become compatible list the queue.
   void downgrade(const DowngradeRequest& request, Backend::Done<void> done);
+  /// Lists the front of the queue.
   void holders(std::string_view name, Backend::Done<std::vector<Holder>> done);
+  /// Drops all entries of a lease and revokes it at etcd, which deletes their keys.
   void revoke(LeaseId lease, Backend::Done<void> done);
 
   /// Handles a lease that etcd reports as ended.
@@ -64,44 +72,60 @@ class Locks {
   void shut_down();
 
  private:
+  /// Life cycle of an entry: starting → enqueuing → waiting → held → leaving. Stages may be
+  /// skipped.
   enum class Stage : std::uint8_t {
-    starting,   ///< The lease is not granted yet.
-    enqueuing,  ///< The creation of the key is in flight.
+    /// The lease is not granted yet.
+    starting,
+    /// The creation of the key is in flight.
+    enqueuing,
     waiting,
     held,
-    leaving,  ///< The deletion of the key is in flight.
+    /// The deletion of the key is in flight.
+    leaving,
   };
+  /// One wait or hold of this client.
   struct Entry {
     AcquireRequest request{};
-    Backend::Done<Granted> done{};  ///< Callback of the acquire; null once it was called.
+    /// Callback of the acquire; null once it was called.
+    Backend::Done<Granted> done{};
     Claim claim = LockMode::exclusive;
     QueueKey queue_key{};
     ListOptions list_options{};
     Stage stage = Stage::starting;
     bool is_cancelled = false;
     bool may_be_recreated =
-        false;  ///< A duplicate of the creation may still arrive and create the key again.
-    std::uint32_t attempts = 0;        ///< Attempts of a request that does not wait.
-    std::int64_t listed_revision = 0;  ///< Revision of the latest list of the queue.
-    std::size_t position = 0;          ///< Position on entry to the queue.
-    std::string waits_for{};           ///< Key or folder that the entry waits for.
+        /// A duplicate of the creation may still arrive and create the key again.
+        false;
+    /// Attempts of a request that does not wait.
+    std::uint32_t attempts = 0;
+    /// Revision of the latest list of the queue.
+    std::int64_t listed_revision = 0;
+    /// Position on entry to the queue.
+    std::size_t position = 0;
+    /// Key or folder that the entry waits for.
+    std::string waits_for{};
     KeyWatches::Id own_watch = 0;
     bool is_listing = false;
-    bool needs_relist = false;  ///< The queue changed while the list was in flight.
+    /// The queue changed while the list was in flight.
+    bool needs_relist = false;
     std::uint32_t count = 1;
     std::vector<RequestKey> reentries{};
   };
   /// Key or folder that entries of this client wait for.
   struct Target {
-    KeyWatches::Id watch = 0;  ///< Watch of the target; 0 if it is a key of this client.
+    /// Watch of the target; 0 if it is a key of this client.
+    KeyWatches::Id watch = 0;
     KeyWatches::Events events = KeyWatches::Events::deletes;
-    std::int64_t notified_revision = 0;  ///< Revision of the latest reported change.
+    /// Revision of the latest reported change.
+    std::int64_t notified_revision = 0;
     std::vector<RequestKey> waiting{};
   };
   /// State of a lock while this client has entries in its queue.
   struct Folder {
     absl::btree_map<std::int64_t, RequestKey>
-        entries{};  ///< Entries of known revision, in queue order.
+        /// Entries of known revision, in queue order.
+        entries{};
     /// Up to this revision there is no writer, because a reader of this client was granted there.
     std::int64_t no_writer_until = 0;
     /// Readers whose predecessors are unknown. They share one list; readers that arrive during it
@@ -112,57 +136,90 @@ class Locks {
   using Outcome = Result<TxnPart::Reply>;
 
   // locks.cpp: from the request to the grant.
+  /// Null if the entry has ended: callbacks use it to detect a late reply.
   [[nodiscard]] Entry* find(const RequestKey& id);
+  /// Joins a covering hold of the same lease. Returns true if that completes the request.
   [[nodiscard]] bool reenter(const AcquireRequest& request, const std::string& folder,
                              const Claim& claim, Backend::Done<Granted>& done);
+  /// Whether an entry of the same lease conflicts, so that the request could never be granted.
   [[nodiscard]] bool is_self_blocking(const Entry& entry);
+  /// Sends the creation of the key: with a list if the request waits, conditional on an unchanged
+  /// queue otherwise.
   void submit(const RequestKey& id);
+  /// Evaluates the reply to a creation of a request that waits.
   void enqueue_done(const RequestKey& id, const Outcome& answer);
   [[nodiscard]] std::optional<WaitFor> own_predecessor(const Entry& entry) const;
+  /// Records the create revision, which is the position in the queue.
   void revision_known(const RequestKey& id, std::int64_t revision);
+  /// Evaluates the reply to a conditional creation; retries if the queue changed without a
+  /// conflict.
   void try_done(const RequestKey& id, const Outcome& answer);
   /// Lists the queue for an entry. `notified_revision`: revision that this member has reported, so
   /// its local state is new enough; 0: linearizable read.
   void refresh(const RequestKey& id, std::int64_t notified_revision = 0);
+  /// Evaluates a list of the queue.
   void listed(const RequestKey& id, const pb::RangeResponse& list, std::int64_t revision);
+  /// Grants the entry, or waits for the conflicting predecessor.
   void apply_admission(const RequestKey& id, const Admission& admission, bool has_successors);
 
   // locks_wait.cpp: predecessors and wake-ups.
+  /// Attaches the entry to the key or folder that it waits for, and watches it if it is foreign.
   void wait_for(const RequestKey& id, const WaitFor& wait_target);
+  /// Starts the watch of a foreign key or of the folder.
   void watch_target(const std::string& key, Target& target, std::int64_t from);
+  /// Handles an event of a target's watch.
   void target_changed(const std::string& key, const Result<KeyWatches::Change>& what);
+  /// Detaches the entry from its target; the last one removes the watch.
   void stop_waiting(const RequestKey& id, Entry& entry);
+  /// Lists the queue for all waiters of a key that was deleted or became compatible.
   void key_released(const std::string& key, std::int64_t notified_revision = 0);
   [[nodiscard]] std::vector<RequestKey> idle_waiters(const std::string& key);
   [[nodiscard]] bool should_list_together(const std::vector<RequestKey>& ids) const;
+  /// Lists the whole queue once for many waiters.
   void refresh_together(const std::string& folder, const std::vector<RequestKey>& ids,
                         std::int64_t since);
+  /// Adds a new reader to the next shared list of the folder.
   void refresh_with_readers(const RequestKey& id);
+  /// Starts the shared list for the readers collected so far.
   void refresh_readers(const std::string& folder);
   void listed_together(const std::string& folder, const std::vector<RequestKey>& ids,
                        const TxnPart::Reply& answer, const pb::RangeResponse& list);
 
   // locks.cpp
+  /// Completes the acquire. If permits were granted after a wait, the value is rewritten to notify
+  /// successors in other processes.
   void grant(const RequestKey& id, bool has_successors);
 
   // locks_release.cpp: release, cancellation, loss.
+  /// Calls the callback of the acquire, once.
   static void complete(Entry& entry, Result<Granted> answer);
+  /// Fails a queued entry and deletes its key.
   void leave(const RequestKey& id, Error why);
   void remove_key(const RequestKey& id, Backend::Done<void> done);
+  /// Evaluates the lists in the reply to a deletion, one per waiter.
   void listed_each(const std::vector<RequestKey>& ids, const Outcome& answer);
+  /// Completes a release from the reply to the deletion.
   static void removal_done(const Outcome& answer, Backend::Done<void> done);
+  /// Deletes a key that may exist, because its creation is unconfirmed.
   void remove_unconfirmed(LeaseId lease, const QueueKey& queue_key);
+  /// Deletes the key regardless of its create revision.
   void remove_any(QueueKey queue_key, std::move_only_function<void(const Outcome&)> answered);
+  /// Deletes the key again if a late duplicate of the creation recreates it.
   void watch_for_recreation(LeaseId lease, const QueueKey& queue_key, std::int64_t revision);
+  /// Fails an entry whose key does not exist, or is deleted separately.
   void fail_entry(const RequestKey& id, const Error& why);
   /// Removes an entry from all tables. REQUIRES: the entry exists.
   [[nodiscard]] Entry extract(const RequestKey& id);
   void erase(const RequestKey& id);
+  /// Watches the own key, to report its deletion by another client.
   void watch_own(const RequestKey& id);
+  /// Starts watch_own() after a delay that most entries do not reach.
   void watch_own_later(const RequestKey& id);
   void own_key_changed(const RequestKey& id, const Result<KeyWatches::Change>& what);
+  /// Ends an entry whose key is gone: fails the wait, or reports the loss of the hold.
   void own_key_lost(const RequestKey& id);
   [[nodiscard]] std::vector<RequestKey> entries_of(LeaseId lease) const;
+  /// Fails all entries of a lease; returns their keys.
   [[nodiscard]] std::vector<std::string> drop_lease(LeaseId lease, const Error& why);
 
   std::string root_;
@@ -174,7 +231,8 @@ class Locks {
   /// Entry shared by each reentrant acquisition.
   absl::flat_hash_map<RequestKey, RequestKey> reentries_;
   absl::flat_hash_map<std::string, Target> targets_;
-  absl::flat_hash_map<std::string, Folder> folders_;  ///< Locks with entries of known revision.
+  /// Locks with entries of known revision.
+  absl::flat_hash_map<std::string, Folder> folders_;
   /// Watches of deleted keys that a late duplicate may create again, by lease.
   absl::flat_hash_map<LeaseId, std::vector<KeyWatches::Id>> recreation_watches_;
   net::TimerQueue timers_;

@@ -26,6 +26,7 @@ void Locks::complete(Entry& entry, Result<Granted> answer) {
 
 // Release.
 
+// Reentrant acquisitions share one key; only the last release deletes it.
 void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   const RequestKey own{.lease = request.lease, .request = request.acquired};
   auto id = own;
@@ -200,6 +201,8 @@ void Locks::watch_for_recreation(LeaseId lease, const QueueKey& queue_key, std::
       on_change));
 }
 
+// A lost lease ends all entries under it. For other errors the key may exist if its creation is
+// unconfirmed, so it is deleted.
 void Locks::fail_entry(const RequestKey& id, const Error& why) {
   auto entry = extract(id);
   if (why == Errc::lease_lost) {
@@ -381,6 +384,7 @@ void Locks::fail_waits(const Error& why) {
   }
 }
 
+// Revoking the leases deletes all keys with one request per lease.
 void Locks::shut_down() {
   is_shutting_down_ = true;
   listener_ = nullptr;

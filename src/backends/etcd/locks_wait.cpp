@@ -15,6 +15,8 @@ constexpr std::size_t list_alone_max = 4;
 
 }  // namespace
 
+// A key of this client needs no watch: its release lists the queue for the waiter. A watch for
+// deletions is replaced if one waiter needs every change.
 void Locks::wait_for(const RequestKey& id, const WaitFor& wait_target) {
   auto& entry = entries_.at(id);
   if (entry.is_cancelled || entry.request.queue == Queue::skip) {
@@ -145,6 +147,8 @@ void Locks::refresh_with_readers(const RequestKey& id) {
   }
 }
 
+// One list serves all readers collected so far. It starts at the last revision known to have no
+// writer before it, so that its size does not grow with the number of readers.
 void Locks::refresh_readers(const std::string& folder) {
   auto& known = folders_.at(folder);
   auto since = known.no_writer_until;

@@ -91,6 +91,8 @@ ListOptions list_options_for(const Claim& claim) {
              : ListOptions{};
 }
 
+// Holders are a prefix of the queue: one exclusive entry, shared entries up to the first exclusive
+// one, or permits up to the capacity.
 std::vector<Holder> holders_in(const std::string& folder, const pb::RangeResponse& list) {
   std::vector<Holder> holders;
   bool is_shared = false;

@@ -13,8 +13,10 @@ namespace tenure::backends::etcd {
 struct QueueKey {
   std::string folder{};
   std::string key{};
-  std::int64_t lease = 0;     ///< Lease id at etcd.
-  std::int64_t revision = 0;  ///< Create revision: position in the queue, and fencing token.
+  /// Lease id at etcd.
+  std::int64_t lease = 0;
+  /// Create revision: position in the queue, and fencing token.
+  std::int64_t revision = 0;
 };
 
 /// Options of a queue list, which starts at the newest entry.

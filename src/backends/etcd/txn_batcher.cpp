@@ -77,6 +77,7 @@ void TxnBatcher::add(TxnPart part) {
   }
 }
 
+// Reads are never delayed: they change nothing and a waiter depends on most of them.
 void TxnBatcher::flush() {
   for (auto* queue : {&reads_, &writes_}) {
     while (connection_->is_up() && !queue->empty() && (queue == &reads_ || can_write())) {
@@ -89,6 +90,8 @@ void TxnBatcher::flush() {
   }
 }
 
+// Urgent, deferred and full batches are sent in parallel. Everything else waits for the batch in
+// flight, because the parts that arrive during it share the next one.
 bool TxnBatcher::can_write() {
   if (urgent_ > 0 || writes_.front().was_deferred || writes_.size() >= parts_max) {
     return writes_in_flight_ < write_batches_max;
@@ -122,6 +125,8 @@ bool TxnBatcher::is_ready(const TxnPart& part, std::uint64_t removing) const {
   return first == it->second.end() || *first > part.sequence;
 }
 
+// Takes parts in FIFO order. A part that must wait for a deletion, or would be the second creation
+// in its folder, is skipped; a bounded number of skips keeps the scan cheap.
 TxnBatcher::Batch TxnBatcher::take_batch(std::deque<TxnPart>& from) {
   Batch batch;
   absl::InlinedVector<std::string, 8> creating;
@@ -245,6 +250,8 @@ void TxnBatcher::completed(Batch batch, const grpc::Status& status,
   }
 }
 
+// A rejected transaction changed nothing. A transaction with an unknown outcome may have been
+// applied, which the parts detect by is_retry.
 void TxnBatcher::retry_or_fail(Batch batch, const Failure& failure) {
   const bool is_final = failure.recovery == Recovery::none && batch.size() == 1;
   if (is_final) {

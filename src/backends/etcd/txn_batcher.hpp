@@ -24,16 +24,20 @@ namespace tenure::backends::etcd {
 
 /// Sub-transaction of a batch: operations that etcd executes atomically, and their completion.
 struct TxnPart {
+  /// Result of a part.
   struct Reply {
-    std::span<const pb::ResponseOp* const> responses{};  ///< Responses, one for each operation.
-    std::int64_t revision = 0;  ///< Revision of the store after the transaction.
+    /// Responses, one for each operation.
+    std::span<const pb::ResponseOp* const> responses{};
+    /// Revision of the store after the transaction.
+    std::int64_t revision = 0;
     /// An earlier copy was sent whose outcome is unknown.
     bool is_retry = false;
   };
 
   /// Range requests and nested transactions. At least one.
   std::vector<pb::RequestOp> operations{};
-  std::string folder{};  ///< Key prefix of the lock concerned.
+  /// Key prefix of the lock concerned.
+  std::string folder{};
   /// Creates a key in the folder. One transaction has one revision, and the revision orders the
   /// queue, so a batch contains at most one creation per folder.
   bool creates_key = false;
@@ -51,8 +55,10 @@ struct TxnPart {
 
   // State of the batcher.
   bool is_retry = false;
-  bool must_go_alone = false;  ///< Sent alone, because a batch that contained it was rejected.
-  bool was_deferred = false;   ///< Left out of a batch because of another creation in its folder.
+  /// Sent alone, because a batch that contained it was rejected.
+  bool must_go_alone = false;
+  /// Left out of a batch because of another creation in its folder.
+  bool was_deferred = false;
   /// Sequence number of a deletion; for other parts, of the last deletion before it.
   std::uint64_t sequence = 0;
 };
@@ -67,7 +73,8 @@ struct TxnPart {
 /// Not thread safe: all calls run on the event loop's thread.
 class TxnBatcher {
  public:
-  static constexpr std::size_t parts_max = 64;  ///< Maximum parts of a batch.
+  /// Maximum parts of a batch.
+  static constexpr std::size_t parts_max = 64;
   /// Maximum operations of a batch; etcd accepts 128, nested ones included.
   static constexpr std::size_t operations_max = 96;
   /// Maximum size of a batch; etcd accepts 1.5 MiB.
@@ -99,15 +106,21 @@ class TxnBatcher {
  private:
   using Batch = std::vector<TxnPart>;
 
+  /// Takes the parts of the next batch from a queue; empty if all must wait.
   [[nodiscard]] Batch take_batch(std::deque<TxnPart>& from);
+  /// Whether another write batch may be sent now.
   [[nodiscard]] bool can_write();
   /// Whether the write queue waits for more parts, see BatchDelay.
   [[nodiscard]] bool is_delaying();
   /// Whether a part may be sent in a batch that contains the deletions up to this number.
   [[nodiscard]] bool is_ready(const TxnPart& part, std::uint64_t removing) const;
+  /// Sends a batch as one transaction.
   void send(Batch batch, bool is_write);
+  /// Distributes the reply of a batch to its parts.
   void completed(Batch batch, const grpc::Status& status, const pb::TxnResponse& response);
+  /// Requeues the parts of a failed batch, or fails a single rejected part.
   void retry_or_fail(Batch batch, const Failure& failure);
+  /// Forgets a deletion that has completed.
   void forget_removal(const TxnPart& part);
   /// Counts the creations in flight by folder.
   void count_creates(const Batch& batch, std::int32_t by);
@@ -117,8 +130,10 @@ class TxnBatcher {
   std::deque<TxnPart> writes_;
   std::deque<TxnPart> reads_;
   std::size_t in_flight_ = 0;
-  std::size_t writes_in_flight_ = 0;  ///< Write batches among the batches in flight.
-  std::size_t urgent_ = 0;            ///< Urgent parts in the queues.
+  /// Write batches among the batches in flight.
+  std::size_t writes_in_flight_ = 0;
+  /// Urgent parts in the queues.
+  std::size_t urgent_ = 0;
   bool is_flush_due_ = false;
   BatchDelay delay_;
   boost::asio::steady_timer delay_timer_;

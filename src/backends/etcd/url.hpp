@@ -13,9 +13,12 @@ namespace tenure::backends::etcd {
 /// Connection parameters of an etcd cluster.
 struct Address {
   Servers servers{};
-  std::string user{};      ///< User name; empty: no authentication.
-  std::string password{};  ///< Password; never part of an error.
-  std::string root{};      ///< Prefix of every lock name; empty, or ends with '/'.
+  /// User name; empty: no authentication.
+  std::string user{};
+  /// Password; never part of an error.
+  std::string password{};
+  /// Prefix of every lock name; empty, or ends with '/'.
+  std::string root{};
 };
 
 /// Parses etcd://[user:password@]host[:port],…[/root][?tls_ca=…&tls_cert=…&tls_key=…]; etcds://

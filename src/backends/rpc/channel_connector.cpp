@@ -86,6 +86,8 @@ void ChannelConnector::attempt(const Endpoint& endpoint) {
   connector_->start();
 }
 
+// TCP, TLS and HTTP/2 share one deadline, so a server that accepts and stays silent costs one
+// timeout.
 void ChannelConnector::handshake(const Endpoint& endpoint,
                                  std::unique_ptr<net::Transport> transport) {
   handshaking_ = std::make_shared<grpc::Channel>(

@@ -22,11 +22,16 @@ namespace tenure::backends {
 
 /// Endpoints of one service and the transport to use.
 struct Servers {
-  std::vector<Endpoint> endpoints{};  ///< Endpoints in the order of the URL; at least one.
-  std::shared_ptr<boost::asio::ssl::context> tls{};  ///< TLS context; null: plaintext.
-  std::chrono::milliseconds connect_timeout{5000};   ///< Timeout of one connection attempt.
-  std::string kind = "a tenured";                    ///< Expected service, for error messages.
-  std::string token{};  ///< Bearer token sent with every call; empty: none.
+  /// Endpoints in the order of the URL; at least one.
+  std::vector<Endpoint> endpoints{};
+  /// TLS context; null: plaintext.
+  std::shared_ptr<boost::asio::ssl::context> tls{};
+  /// Timeout of one connection attempt.
+  std::chrono::milliseconds connect_timeout{5000};
+  /// Expected service, for error messages.
+  std::string kind = "a tenured";
+  /// Bearer token sent with every call; empty: none.
+  std::string token{};
 };
 
 /// Maps a failed status of a call to `server` to an error.
@@ -39,6 +44,7 @@ struct Servers {
 /// Not thread safe: all calls run on the event loop's thread.
 class ChannelConnector : public std::enable_shared_from_this<ChannelConnector> {
  public:
+  /// Events for the owner; they run on the event loop.
   struct Callbacks {
     /// Called with each established channel.
     std::function<void(const std::shared_ptr<grpc::Channel>&)> connected;
@@ -60,11 +66,15 @@ class ChannelConnector : public std::enable_shared_from_this<ChannelConnector> {
   /// Allows new redirects, after the caller has paused.
   void reset_redirects() { selector_.reset_redirects(); }
   [[nodiscard]] bool has_single_endpoint() const { return selector_.size() == 1; }
+  /// Stops all attempts; no callback runs afterwards.
   void stop();
 
  private:
+  /// Starts one attempt: TCP, TLS, HTTP/2.
   void attempt(const Endpoint& endpoint);
+  /// Opens the HTTP/2 connection on a connected transport.
   void handshake(const Endpoint& endpoint, std::unique_ptr<net::Transport> transport);
+  /// Records a failed attempt and starts the next one.
   void failed(const Endpoint& endpoint, const Error& why);
   /// Cancels the attempt in progress, if any.
   void cancel_attempt();
@@ -72,13 +82,17 @@ class ChannelConnector : public std::enable_shared_from_this<ChannelConnector> {
   boost::asio::io_context& loop_;
   Servers servers_;
   Callbacks callbacks_;
-  std::shared_ptr<net::Connector> connector_;   ///< Attempt in progress; null: none.
-  std::shared_ptr<grpc::Channel> handshaking_;  ///< Channel whose handshake is in progress.
+  /// Attempt in progress; null: none.
+  std::shared_ptr<net::Connector> connector_;
+  /// Channel whose handshake is in progress.
+  std::shared_ptr<grpc::Channel> handshaking_;
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer handshake_timer_;
-  net::Connector::Clock::time_point deadline_{};  ///< End of the current attempt.
+  /// End of the current attempt.
+  net::Connector::Clock::time_point deadline_{};
   EndpointSelector selector_;
-  Endpoint current_;  ///< Endpoint of the latest established connection.
+  /// Endpoint of the latest established connection.
+  Endpoint current_;
   bool is_connecting_ = false;
   bool is_stopped_ = false;
 };

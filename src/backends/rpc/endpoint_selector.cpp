@@ -54,6 +54,7 @@ EndpointSelector::Attempt EndpointSelector::next() {
   return attempt;
 }
 
+// Expired failures are dropped here, where they are evaluated.
 bool EndpointSelector::redirect_to(const Endpoint& leader, Clock::time_point now) {
   std::erase_if(recent_failures_,
                 [&](const Failure& one) { return now - one.since >= failure_cooldown; });

@@ -32,7 +32,8 @@ class EndpointSelector {
   using Clock = std::chrono::steady_clock;
   using Delay = net::Backoff::Delay;
 
-  static constexpr std::size_t redirects_max = 4;  ///< Consecutive redirects without a delay.
+  /// Consecutive redirects without a delay.
+  static constexpr std::size_t redirects_max = 4;
   /// Former leaders remembered in addition to the URL.
   static constexpr std::size_t learned_max = 8;
   static constexpr std::chrono::milliseconds failure_cooldown{1000};
@@ -44,9 +45,11 @@ class EndpointSelector {
       : listed_(std::move(listed)),
         backoff_({.min = retry_delay_min, .max = retry_delay_max}, random) {}
 
+  /// Next server to try.
   struct Attempt {
     Endpoint server;
-    Delay delay{};  ///< Delay before the attempt, with jitter.
+    /// Delay before the attempt, with jitter.
+    Delay delay{};
   };
   [[nodiscard]] Attempt next();
 
@@ -62,6 +65,7 @@ class EndpointSelector {
   [[nodiscard]] std::size_t size() const { return listed_.size() + learned_.size(); }
 
  private:
+  /// A server and the time of its failure.
   struct Failure {
     Endpoint server;
     Clock::time_point since;
@@ -76,9 +80,12 @@ class EndpointSelector {
   std::vector<Failure> recent_failures_;
   std::optional<Endpoint> redirect_target_;
   net::Backoff backoff_;
-  Delay round_delay_{};         ///< Delay before each attempt of the current round.
-  std::size_t next_index_ = 0;  ///< Position in the round.
-  std::size_t attempts_ = 0;    ///< Attempts since the last healthy connection.
+  /// Delay before each attempt of the current round.
+  Delay round_delay_{};
+  /// Position in the round.
+  std::size_t next_index_ = 0;
+  /// Attempts since the last healthy connection.
+  std::size_t attempts_ = 0;
   std::size_t redirects_ = 0;
 };
 

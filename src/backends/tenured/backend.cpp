@@ -57,6 +57,7 @@ Result<std::unique_ptr<TenuredBackend>> TenuredBackend::open(Servers servers, st
   return backend;
 }
 
+// Releases and revocations get a bounded time; leases that do not arrive expire at the server.
 TenuredBackend::~TenuredBackend() {
   const auto deadline = std::chrono::steady_clock::now() + shutdown_timeout_ + grace;
   const auto stopped = std::make_shared<sys::WaitSlot>();

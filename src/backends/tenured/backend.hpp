@@ -58,7 +58,8 @@ class TenuredBackend final : public LoopBackend {
   std::atomic<std::uint64_t> last_watch_ = 0;
 
   // Used on the event loop only:
-  std::vector<PendingCallPtr> batch_;  ///< Operations of the next batch.
+  /// Operations of the next batch.
+  std::vector<PendingCallPtr> batch_;
   std::shared_ptr<SessionClient> session_client_;
 };
 

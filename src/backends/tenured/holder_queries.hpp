@@ -28,6 +28,7 @@ class HolderQueries {
   /// Maximum number of pending queries; further ones fail with `resource_exhausted`.
   static constexpr std::size_t pending_max = 10'000;
 
+  /// Sends a query, now or after the next connect.
   void add(std::string name, Done done);
   void connected(const std::shared_ptr<grpc::Channel>& channel);
   void disconnected();
@@ -36,6 +37,7 @@ class HolderQueries {
 
  private:
   using Id = std::uint64_t;
+  /// Pending query.
   struct Query {
     std::string name;
     Done done;
@@ -45,7 +47,8 @@ class HolderQueries {
   void send_all();
   void completed(Id id, const grpc::Status& status, const v1::ListResponse& answer);
 
-  std::shared_ptr<grpc::Channel> channel_;  ///< Current channel; null: not connected.
+  /// Current channel; null: not connected.
+  std::shared_ptr<grpc::Channel> channel_;
   std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
   boost::asio::steady_timer retry_timer_;
   bool is_retry_due_ = false;

@@ -17,6 +17,7 @@ std::string resource_of(const v1::Acquire& acquire) {
 
 }  // namespace
 
+// A count above one with a new token is an upgrade of a known hold: the token is replaced.
 void KnownHolds::granted(const v1::Acquire& acquire, const v1::Granted& granted) {
   auto& known = leases_[acquire.lease_id()];
   Known hold{

@@ -91,6 +91,8 @@ void SessionClient::set_listener(Listener& listener) {
   }
 }
 
+// Resends pending calls before anything else, so that their order at the server is the order of the
+// requests.
 void SessionClient::begin_session(const std::shared_ptr<grpc::Channel>& channel) {
   health_check_timer_.cancel();
   rejection_.reset();
@@ -147,6 +149,8 @@ void SessionClient::resubscribe_leases() {
 
 // Calls.
 
+// Leases and holds are tracked when a call is sent, not when it completes: a lease may exist at the
+// server although its reply was lost.
 void SessionClient::submit(std::vector<PendingCallPtr> calls) {
   std::vector<Id> ids;
   ids.reserve(calls.size());
@@ -258,6 +262,7 @@ PendingCallPtr SessionClient::take(Id id) {
   return call;
 }
 
+// An unknown outcome can only be resolved by a member that leads, so the connection is replaced.
 void SessionClient::received(const v1::SessionResponse& response) {
   for (const auto& outcome : response.outcomes()) {
     handle_outcome(outcome);
@@ -326,6 +331,7 @@ void SessionClient::complete_abandon(const PendingCall& abandon, const v1::Outco
   }
 }
 
+// A lease that is already gone counts as revoked.
 void SessionClient::complete(PendingCall& call, const v1::Outcome& outcome) {
   if (outcome.has_refused()) {
     auto error = error_from(outcome.refused());
@@ -424,6 +430,8 @@ void SessionClient::watch(WatchId id, WatchRequest request, Backend::Sink sink,
 
 // Shutdown.
 
+// Waits are failed at once, because they may last for ever. Releases and revocations get the
+// timeout to reach the server.
 void SessionClient::stop(std::chrono::milliseconds timeout, std::function<void()> done) {
   stopped_ = std::move(done);
   fail_waits();

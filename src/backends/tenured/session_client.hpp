@@ -62,7 +62,9 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void set_listener(Listener& listener);
   /// Sends the calls in their order, now or after the next connect.
   void submit(std::vector<PendingCallPtr> calls);
+  /// Cancels a pending acquire; see Backend::abandon.
   void abandon(LeaseId lease, RequestId request);
+  /// Starts a watch; `begun` runs when the server has registered it or it has failed.
   void watch(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
   void unwatch(WatchId id) { watches_.remove(id); }
   void holders(std::string name, Backend::Done<std::vector<Holder>> done) {
@@ -76,76 +78,102 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
 
  private:
   using Id = std::uint64_t;
+  /// Receiver of Session messages.
   class Stream;
 
+  /// Checks whether the server of a new channel leads.
   void begin_health_check(const std::shared_ptr<grpc::Channel>& channel);
+  /// Sends one health check.
   void request_health(const std::shared_ptr<grpc::Channel>& channel);
   /// Handles a server that responds but does not lead: follows its redirect or retries.
   void handle_not_leader(const std::shared_ptr<grpc::Channel>& channel, const grpc::Status& status);
+  /// Handles the end of the Session stream: follows a redirect, or reconnects.
   void stream_ended(const grpc::Status& status);
   /// Handles a server that stopped responding.
   void connection_broken(const Error& why);
+  /// Opens the Session stream, resends pending calls and resubscribes leases.
   void begin_session(const std::shared_ptr<grpc::Channel>& channel);
+  /// Drops the connection and starts the next attempt.
   void disconnected(const Error& why);
   /// Fails all pending calls: a responding server rejects this client, so a retry would not help.
   void reject_all(const Error& why);
   /// Reports the failure to open() after every server was tried.
   void connect_failed(const Error& why);
+  /// Starts the timer of the next liveness check.
   void schedule_liveness_check();
   /// Silence after which the server is pinged, for the calls that are pending.
   [[nodiscard]] grpc::Http2Connection::KeepAlive keep_alive() const;
+  /// Tracks the shortest TTL, which determines the ping interval.
   void observe_ttl(std::chrono::milliseconds ttl);
 
+  /// Sends pending calls in batches below the message limit.
   void send_all(const std::vector<Id>& ids);
+  /// Handles one message of the server.
   void received(const v1::SessionResponse& response);
+  /// Matches an outcome to its call.
   void handle_outcome(const v1::Outcome& outcome);
+  /// Calls the callback of a call.
   void complete(PendingCall& call, const v1::Outcome& outcome);
   /// Reports a lease that a renewal found ended.
   void lease_lost(std::uint64_t lease);
+  /// Reports which leases are alive; starts confirmation after a restore.
   void complete_renewal(PendingCall& call, const v1::Renewed& renewed);
   /// After a restore from a backup: reports the holds of these leases to the cluster.
   void confirm_holds(const v1::Renewed& renewed);
   static void fail_with(PendingCall& call, const Error& error);
+  /// Completes the wait of an abandon, or releases a late grant.
   void complete_abandon(const PendingCall& abandon, const v1::Outcome& outcome);
   /// Completes the wait of `abandon` with `cancelled` without waiting for a reply.
   void cancel_wait(PendingCall& abandon);
+  /// Without a connection: completes all waits whose abandon is pending.
   void cancel_abandoned_waits();
+  /// Removes a call from the tables. REQUIRES: it is pending.
   [[nodiscard]] PendingCallPtr take(Id id);
+  /// Renews all leases on a new stream, because losses are reported per stream.
   void resubscribe_leases();
+  /// Fails waits, watches and queries at shutdown.
   void fail_waits();
+  /// Ends the shutdown once no call is pending.
   void end_if_idle();
   void end();
 
   boost::asio::io_context& loop_;
   std::string client_;
   std::shared_ptr<ChannelConnector> connector_;
-  std::shared_ptr<grpc::Channel> channel_;  ///< Current channel; null: not connected.
-  std::shared_ptr<Stream> stream_;  ///< Session stream on the channel; null: not established.
+  /// Current channel; null: not connected.
+  std::shared_ptr<grpc::Channel> channel_;
+  /// Session stream on the channel; null: not established.
+  std::shared_ptr<Stream> stream_;
   std::chrono::milliseconds health_check_timeout_;
   boost::asio::steady_timer health_check_timer_;
-  std::size_t health_checks_ = 0;  ///< Health checks sent on this connection.
+  /// Health checks sent on this connection.
+  std::size_t health_checks_ = 0;
   boost::asio::steady_timer liveness_timer_;
   grpc::Http2Connection::Clock::time_point last_liveness_check_{};
   boost::asio::steady_timer shutdown_timer_;
   Watches watches_;
   HolderQueries queries_;
   Listener* listener_ = nullptr;
-  std::size_t server_count_;  ///< Number of servers in the URL.
+  /// Number of servers in the URL.
+  std::size_t server_count_;
   std::move_only_function<void(Result<void>)> on_first_connection_;
   std::size_t first_attempts_left_;
   boost::asio::steady_timer connect_timer_;
   Error last_failure_{.code = Errc::unavailable, .detail = "no server responds"};
   std::function<void()> stopped_;
 
-  bool has_unknown_outcome_ = false;  ///< A reply was `unavailable`: the outcome is unknown.
+  /// A reply was `unavailable`: the outcome is unknown.
+  bool has_unknown_outcome_ = false;
   /// Error of the last server that rejected this client. Calls fail with it until the next
   /// connection.
   std::optional<Error> rejection_;
 
   Id last_id_ = 0;
-  absl::btree_map<Id, PendingCallPtr> pending_;  ///< Calls without a reply, in request order.
+  /// Calls without a reply, in request order.
+  absl::btree_map<Id, PendingCallPtr> pending_;
   absl::flat_hash_map<RequestKey, Id> waits_;
-  std::size_t queued_count_ = 0;  ///< Pending calls that wait in a queue at the server.
+  /// Pending calls that wait in a queue at the server.
+  std::size_t queued_count_ = 0;
   KnownHolds holds_;
   /// Leases of this client that are alive, as far as it knows.
   absl::flat_hash_set<std::uint64_t> leases_;

@@ -135,6 +135,7 @@ void SessionClient::handle_not_leader(const std::shared_ptr<grpc::Channel>& chan
       });
 }
 
+// The trailers of the ended stream may name the new leader.
 void SessionClient::stream_ended(const grpc::Status& status) {
   const auto why = error_from(status, channel_->authority());
   if (channel_->is_closed()) {
@@ -152,6 +153,8 @@ void SessionClient::connection_broken(const Error& why) {
   disconnected(why);
 }
 
+// Waits whose abandon is pending are completed now: their callers must not wait for the next
+// leader.
 void SessionClient::disconnected(const Error& why) {
   const auto channel = std::exchange(channel_, nullptr);
   const auto stream = std::exchange(stream_, nullptr);
@@ -192,6 +195,8 @@ void SessionClient::connect_failed(const Error& why) {
   }
 }
 
+// The shortest TTL is tracked as a lower bound and reset only when few leases remain: a ping
+// interval that is too short is safe.
 void SessionClient::observe_ttl(milliseconds ttl) {
   if (leases_.size() <= 1 || shortest_ttl_ == milliseconds::zero()) {
     shortest_ttl_ = ttl;

@@ -109,6 +109,7 @@ void Watches::connected(const std::shared_ptr<grpc::Channel>& channel) {
   begin_all();
 }
 
+// Each watch keeps its next revision, so it resumes without gap on the next connection.
 void Watches::disconnected() {
   channel_.reset();
   retry_timer_.cancel();
@@ -159,6 +160,8 @@ void Watches::received(const v1::WatchResponse& response) {
   }
 }
 
+// A resume revision means that the server still has the events; otherwise the watch cannot
+// continue.
 void Watches::cancelled(WatchId id, const v1::WatchResponse& response) {
   const auto it = watches_.find(id);
   if (response.compact_revision() == 0 && response.resume_revision() != 0) {

@@ -34,29 +34,38 @@ class Watches {
   /// Adds a watch. `begun` is called when the service has registered it, or the watch has ended.
   void add(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
   void remove(WatchId id);
+  /// Requests all watches on the new connection.
   void connected(const std::shared_ptr<grpc::Channel>& channel);
+  /// Drops the stream; the watches resume on the next connection.
   void disconnected();
   /// Fails all watches with `unavailable`.
   void end();
 
  private:
+  /// Receiver of Watch messages.
   class Stream;
-  enum class Phase : std::uint8_t { idle, requested, active };  ///< State on the current stream.
+  /// State on the current stream.
+  enum class Phase : std::uint8_t { idle, requested, active };
+  /// One watch of the client.
   struct Watch {
     WatchRequest request;
     std::shared_ptr<Backend::Sink> sink;
-    Revision next{};  ///< First revision not yet reported; 0: the watch has not begun.
+    /// First revision not yet reported; 0: the watch has not begun.
+    Revision next{};
     std::function<void()> begun{};
     Phase phase = Phase::idle;
   };
 
+  /// Requests a watch on the current stream.
   void begin(WatchId id, Watch& watch);
   /// Requests all watches that are idle.
   void begin_all();
   /// The same after a backoff delay, which grows until the server accepts a watch.
   void begin_all_after_delay();
   void received(const v1::WatchResponse& response);
+  /// Handles a watch that the server ended: resumes it or reports the error.
   void cancelled(WatchId id, const v1::WatchResponse& response);
+  /// Handles the end of the stream.
   void ended(const grpc::Status& status);
 
   std::map<WatchId, Watch> watches_;

@@ -48,6 +48,7 @@ ZookeeperBackend::~ZookeeperBackend() {
   locks_.reset();
 }
 
+// User callbacks run after the mutex is released, in the order in which they were deferred.
 void ZookeeperBackend::dispatch(Job job) {
   std::vector<Job> calls;
   {

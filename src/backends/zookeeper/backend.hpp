@@ -46,8 +46,10 @@ class ZookeeperBackend final : public Backend, private Strand {
   struct Identity {
     std::int64_t session = 0;
     std::string password{};
-    std::uint64_t requests = 0;  ///< Requests sent so far.
-    std::uint64_t events = 0;    ///< Watch events received so far.
+    /// Requests sent so far.
+    std::uint64_t requests = 0;
+    /// Watch events received so far.
+    std::uint64_t events = 0;
   };
   /// Identities of the connected sessions.
   [[nodiscard]] std::vector<Identity> identities();

@@ -189,6 +189,7 @@ std::string Connection::password() const {
   return {id->passwd, sizeof id->passwd};
 }
 
+// The context is a list node: its address stays valid when it is spliced into the pending list.
 Connection::OutgoingCall::OutgoingCall(Strand& strand, ReplyCallback on_reply) {
   call_.push_back({.strand = strand, .on_reply = std::move(on_reply)});
 }

@@ -23,11 +23,15 @@ namespace tenure::backends::zookeeper {
 
 /// Reply of a server. Valid during the callback only.
 struct Reply {
-  int code = 0;             ///< Result code of the C client: ZOK, ZNONODE, …
-  std::string_view path{};  ///< Path of the created node.
+  /// Result code of the C client: ZOK, ZNONODE, …
+  int code = 0;
+  /// Path of the created node.
+  std::string_view path{};
   std::string_view value{};
-  std::int64_t czxid = 0;            ///< Id of the transaction that created the node.
-  std::int64_t ephemeral_owner = 0;  ///< Session that owns the ephemeral node.
+  /// Id of the transaction that created the node.
+  std::int64_t czxid = 0;
+  /// Session that owns the ephemeral node.
+  std::int64_t ephemeral_owner = 0;
   std::vector<std::string_view> names{};
 };
 using ReplyCallback = std::move_only_function<void(const Reply&)>;
@@ -43,15 +47,21 @@ using ReplyCallback = std::move_only_function<void(const Reply&)>;
 class Connection {
  public:
   enum class State : std::uint8_t {
-    connecting,  ///< Not connected; the session may still be alive.
+    /// Not connected; the session may still be alive.
+    connecting,
     connected,
-    expired,      ///< The session has expired; final.
-    auth_failed,  ///< The servers rejected the credentials; final.
+    /// The session has expired; final.
+    expired,
+    /// The servers rejected the credentials; final.
+    auth_failed,
   };
   enum class Event : std::uint8_t {
-    deleted,   ///< The node was deleted.
-    changed,   ///< The node was changed or created; the watch is used up.
-    children,  ///< The children of a listed node changed.
+    /// The node was deleted.
+    deleted,
+    /// The node was changed or created; the watch is used up.
+    changed,
+    /// The children of a listed node changed.
+    children,
   };
   struct Callbacks {
     std::function<void(State)> changed{};
@@ -60,8 +70,10 @@ class Connection {
   enum class Watch : std::uint8_t { no, yes };
   /// Node type of folders.
   enum class FolderKind : std::uint8_t {
-    container,   ///< Container node: the servers delete it after it has been empty for a while.
-    persistent,  ///< Persistent node, for servers without container nodes.
+    /// Container node: the servers delete it after it has been empty for a while.
+    container,
+    /// Persistent node, for servers without container nodes.
+    persistent,
   };
 
   Connection(Strand& strand, TimerThread& timers, Callbacks calls);
@@ -99,7 +111,9 @@ class Connection {
   void sync(ReplyCallback on_reply);
 
  private:
+  /// Request in flight.
   struct PendingCall;
+  /// Static functions that the C client calls.
   struct CallbackAdapter;
   /// Request that the C client has not accepted yet.
   class OutgoingCall {
@@ -112,8 +126,11 @@ class Connection {
     std::list<PendingCall> call_;
   };
 
+  /// Registers an accepted request, or fails a rejected one asynchronously.
   void submitted(int code, OutgoingCall outgoing);
+  /// Removes a completed request; wakes the destructor at zero.
   void complete(PendingCall& call, std::list<PendingCall>& to);
+  /// Changes the state and reports it; final states do not change.
   void set_state(State state);
 
   Strand& strand_;
@@ -122,7 +139,8 @@ class Connection {
   Access access_ = Access::world;
   std::atomic<_zhandle*> handle_ = nullptr;
   std::atomic<State> state_ = State::connecting;
-  std::list<PendingCall> pending_;  ///< Requests accepted by the C client.
+  /// Requests accepted by the C client.
+  std::list<PendingCall> pending_;
   /// Size of pending_, for the destructor, which waits for zero.
   std::atomic<std::uint32_t> pending_count_ = 0;
   std::uint64_t requests_ = 0;

@@ -20,12 +20,15 @@ class DeleteBatcher {
   void add(std::string path, ReplyCallback on_reply);
 
  private:
+  /// One node to delete.
   struct Deletion {
     std::string path;
     ReplyCallback on_reply;
   };
 
+  /// Sends a batch as one transaction.
   void send(std::vector<Deletion> batch);
+  /// Sends one deletion.
   void send_single(Deletion one);
   void send_next(const Reply& reply);
 

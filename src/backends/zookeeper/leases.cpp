@@ -56,6 +56,7 @@ void Locks::set_listener(Listener* listener) {
   report_connection();
 }
 
+// Leases of one TTL share a session. An idle session gives its slot to a new TTL.
 Locks::SessionSlot* Locks::slot_for(milliseconds ttl) {
   for (auto& [number, slot] : slots_) {
     if (slot.ttl == ttl) {
@@ -151,6 +152,8 @@ void Locks::complete_grants(SessionSlot& slot, const std::optional<Error>& why) 
 }
 
 /// Ends a slot, with the leases and holds of its session.
+// Leases without a node at the servers migrate to a new session; the client never notices. All
+// others are lost.
 void Locks::slot_ended(Number number, const Error& reason) {
   const auto it = slots_.find(number);
   if (it == slots_.end()) {
@@ -332,6 +335,8 @@ struct Locks::Renewal {
   }
 };
 
+// The deadline is extended before the reply: the client itself counts the TTL from before the
+// request, so its own deadline is the earlier one.
 void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
   const auto renewal = std::make_shared<Renewal>();
   renewal->alive.assign(leases.size(), false);
@@ -373,6 +378,7 @@ void Locks::renew_part(const std::shared_ptr<Renewal>& renewal, Number slot,
   });
 }
 
+// The deadline belongs to the lease, not to the session, which other leases share.
 void Locks::check_deadline(LeaseId id) {
   const auto it = leases_.find(id);
   if (it == leases_.end()) {
@@ -427,6 +433,7 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   part_done({});
 }
 
+// Callbacks are deferred, so they run after the strand is unlocked.
 void Locks::end() {
   is_ended_ = true;
   listener_ = nullptr;

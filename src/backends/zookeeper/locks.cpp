@@ -96,6 +96,7 @@ bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Gra
   return false;
 }
 
+// A try_lock that conflicts with an own node fails without a request.
 void Locks::begin_claim(Number number) {
   auto& hold = *find(number);
   auto* const session = session_of(hold);
@@ -144,6 +145,8 @@ void Locks::settle(Hold& hold, const Result<Granted>& answer) {
   }
 }
 
+// The caller is answered after the node is deleted, so that the queue is clean when it continues;
+// without a connection it is answered at once.
 void Locks::abandon(LeaseId lease, RequestId request) {
   const auto it = by_request_.find(RequestKey{.lease = lease, .request = request});
   auto* const hold = it == by_request_.end() ? nullptr : find(it->second);
@@ -198,6 +201,8 @@ void Locks::reject(Number number, const Error& why) {
   release_hold(number, [](const Result<void>&) {});
 }
 
+// The count starts at one above the number of nodes, so that the release cannot complete before all
+// deletions are sent.
 void Locks::release_hold(Number number, std::move_only_function<void(Result<void>)> on_released) {
   auto& hold = *find(number);
   hold.on_released.push_back(std::move(on_released));

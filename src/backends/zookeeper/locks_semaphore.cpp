@@ -27,6 +27,8 @@ void Locks::gate_acquired(Number number, Result<Grant> grant) {
   count_permits(number);
 }
 
+// Only the request that owns the gate counts permits, so at most one list per semaphore is repeated
+// on each change.
 void Locks::count_permits(Number number) {
   auto& hold = *find(number);
   hold.awaits_permit = false;
@@ -82,6 +84,7 @@ void Locks::check_capacity(Number number, const Reply& reply) {
   count_permits(number);
 }
 
+// The gate is held until all nodes exist, so no other request counts an intermediate state.
 void Locks::take_permits(Number number) {
   auto& hold = *find(number);
   auto* const session = session_of(hold);

@@ -20,7 +20,8 @@ struct Value {
   std::string owner{};
   LeaseId lease{};
   RequestId request{};
-  std::uint32_t capacity = 0;  ///< Capacity of the semaphore; 0: unknown, or not a semaphore.
+  /// Capacity of the semaphore; 0: unknown, or not a semaphore.
+  std::uint32_t capacity = 0;
   std::string metadata{};
 };
 

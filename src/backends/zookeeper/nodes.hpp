@@ -33,10 +33,14 @@ struct Sequence {
 
 /// Claim of a queue node.
 enum class Kind : std::uint8_t {
-  lock,   ///< Exclusive, as a mutex.
-  write,  ///< Exclusive, as a read-write lock.
-  read,   ///< Shared.
-  lease,  ///< Permit of a semaphore; exists or not, and never waits.
+  /// Exclusive, as a mutex.
+  lock,
+  /// Exclusive, as a read-write lock.
+  write,
+  /// Shared.
+  read,
+  /// Permit of a semaphore; exists or not, and never waits.
+  lease,
 };
 
 [[nodiscard]] constexpr bool is_exclusive(Kind kind) noexcept {

@@ -23,6 +23,8 @@ bool QueueView::covers(Sequence sequence) const noexcept {
   return covered_ && !precedes(*covered_, sequence);
 }
 
+// The counter of the folder assigned the number, so a direct successor of `covered_` extends the
+// view.
 void QueueView::add(const Contender& contender) {
   const auto sequence = contender.ticket.sequence;
   if (covered_ && sequence == after(*covered_)) {
@@ -40,6 +42,7 @@ void QueueView::add(const Contender& contender) {
   }
 }
 
+// Own nodes stay: a list can be older than the reply to their creation.
 void QueueView::replace(const std::vector<std::string_view>& names) {
   const absl::flat_hash_set<std::string_view> there(names.begin(), names.end());
   drop_if([&](const Contender& one) {

@@ -33,7 +33,8 @@ class QueueView {
   struct Contender {
     std::string node{};
     Ticket ticket{};
-    ClaimId ours{};  ///< Claim of this client; 0: a node of another client.
+    /// Claim of this client; 0: a node of another client.
+    ClaimId ours{};
   };
 
   /// Whether the view contains every node up to this one.
@@ -98,7 +99,8 @@ class QueueView {
 
   std::map<std::string, Contender, std::less<>> contenders_;
   Order order_;
-  Order exclusive_;  ///< Exclusive nodes in queue order.
+  /// Exclusive nodes in queue order.
+  Order exclusive_;
   std::optional<Sequence> covered_;
   std::size_t ours_ = 0;
 };

@@ -87,6 +87,7 @@ void Session::withdraw(ClaimId id, OnRemoved on_removed) {
   }
 }
 
+// A request that does not wait creates its node at once if the view proves that the queue is empty.
 void Session::send(ClaimId id) {
   auto& claim = *find(id);
   const auto& name = claim.spec.folder;
@@ -147,6 +148,8 @@ void Session::send_if_free(ClaimId id) {
   });
 }
 
+// A missing folder is created and the creation repeated: container folders disappear when they are
+// empty.
 void Session::created(ClaimId id, const Reply& reply) {
   auto* const claim = find(id);
   if (claim == nullptr || is_session_over(reply.code)) {
@@ -239,6 +242,7 @@ void Session::send_delete(ClaimId id, Claim& claim) {
                [this, id](const Reply& reply) { delete_done(id, reply); });
 }
 
+// After a lost reply a missing node means that the first deletion succeeded.
 void Session::delete_done(ClaimId id, const Reply& reply) {
   auto* const claim = find(id);
   if (claim == nullptr || is_session_over(reply.code)) {
@@ -288,6 +292,7 @@ std::unique_ptr<Session::Claim> Session::erase(ClaimId id) {
   return claim;
 }
 
+// On ZNONODE the parent is created first, recursively, and then the folder again.
 void Session::create_folder(const std::string& path, std::move_only_function<void(int)> made,
                             int attempts) {
   connection_.create_folder(

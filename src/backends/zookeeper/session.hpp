@@ -31,13 +31,15 @@ struct NodeSpec {
   std::string folder{};
   Kind kind = Kind::lock;
   Queue queue = Queue::wait;
-  std::string value{};  ///< Value of the node, see node_value.hpp.
+  /// Value of the node, see node_value.hpp.
+  std::string value{};
 };
 
 /// Grant of a claim.
 struct Grant {
   FencingToken token{};
-  std::size_t position = 0;  ///< Position on entry to the queue; 0: granted at once.
+  /// Position on entry to the queue; 0: granted at once.
+  std::size_t position = 0;
 };
 
 /// One ZooKeeper session and the nodes claimed on it. Nodes are created, found again after a lost
@@ -53,6 +55,7 @@ class Session {
  public:
   using OnDecision = std::move_only_function<void(Result<Grant>)>;
   using OnRemoved = std::move_only_function<void(Result<void>)>;
+  /// Events for the owner; they run on the strand.
   struct Callbacks {
     std::function<void(Connection::State)> changed{};
     /// Another client deleted a granted or waiting node. The claim is forgotten.
@@ -60,6 +63,7 @@ class Session {
     /// The children of a folder that list() watches changed.
     std::function<void(const std::string& folder)> children{};
   };
+  /// Parts of the backend that the session uses.
   struct Environment {
     Strand& strand;
     TimerThread& timers;
@@ -101,74 +105,107 @@ class Session {
   void get(std::string path, ReplyCallback on_reply);
 
  private:
+  /// Life cycle of a claim, see the class comment.
   enum class Stage : std::uint8_t { unsent, creating, unconfirmed, exists };
   /// Age of the knowledge about other clients' nodes.
   enum class Knowledge : std::uint8_t { fresh, stale };
+  /// One node that is wanted or exists.
   struct Claim {
     NodeSpec spec{};
     OnDecision on_decision{};
-    std::string prefix{};  ///< Unique name without the sequence number.
+    /// Unique name without the sequence number.
+    std::string prefix{};
     Stage stage = Stage::unsent;
     /// Node name. This field and the following ones are valid only in stage `exists`.
     std::string node{};
     Ticket ticket{};
     FencingToken token{};
     std::size_t position = 0;
-    std::uint64_t sent_at = 0;  ///< Logical time of the creation request.
+    /// Logical time of the creation request.
+    std::uint64_t sent_at = 0;
     bool is_granted = false;
     bool is_withdrawn = false;
-    std::optional<Error> rejection{};  ///< Error to report after the node is deleted.
+    /// Error to report after the node is deleted.
+    std::optional<Error> rejection{};
     bool is_delete_sent = false;
-    bool is_delete_unconfirmed = false;  ///< The reply to a deletion was lost.
+    /// The reply to a deletion was lost.
+    bool is_delete_unconfirmed = false;
     int attempts = 0;
     OnRemoved on_removed{};
   };
+  /// State of one queue folder.
   struct Folder {
     QueueView view{};
     /// Watched nodes of other clients; true: the watch is confirmed.
     std::map<std::string, bool, std::less<>> watched{};
     std::size_t claims = 0;
-    std::size_t anchors = 0;  ///< Nodes of this session that keep the folder from being deleted.
-    std::uint64_t list_requested_at = 0;  ///< Logical time of the list in flight; 0: none.
+    /// Nodes of this session that keep the folder from being deleted.
+    std::size_t anchors = 0;
+    /// Logical time of the list in flight; 0: none.
+    std::uint64_t list_requested_at = 0;
     bool needs_relist = false;
-    bool is_watched = false;  ///< A watch reports the deletion of the folder itself.
+    /// A watch reports the deletion of the folder itself.
+    bool is_watched = false;
     bool is_watch_pending = false;
   };
 
   // session.cpp: life cycle of a node.
+  /// Sends the creation of the node.
   void send(ClaimId id);
+  /// Lists the queue first; creates the node only without a conflict.
   void send_if_free(ClaimId id);
+  /// Evaluates the reply to a creation; creates missing folders.
   void created(ClaimId id, const Reply& reply);
+  /// Records an existing node and evaluates its admission.
   void confirm_created(ClaimId id, Claim& claim, const Reply& reply);
+  /// Ends a claim without a node.
   void reject(ClaimId id, Error why);
+  /// Sends the deletion of the node, unless that is in flight.
   void send_delete(ClaimId id, Claim& claim);
+  /// Evaluates the reply to a deletion.
   void delete_done(ClaimId id, const Reply& reply);
   std::unique_ptr<Claim> erase(ClaimId id);
+  /// Creates a folder and its missing parents.
   void create_folder(const std::string& path, std::move_only_function<void(int)> made,
                      int attempts);
 
   // session_queue.cpp: admission.
+  /// Lists the folder to update its view; one list is in flight at a time.
   void refresh(const std::string& name, Folder& folder);
+  /// Applies a list to the view and evaluates all claims of the folder.
   void refreshed(const std::string& name, std::uint64_t asked, const Reply& reply);
+  /// Resolves claims whose creation reply was lost, from a list.
   void recover_unconfirmed(const std::string& name, const Reply& reply);
+  /// Grants a claim, or finds and watches its blocker.
   void evaluate(ClaimId id, Knowledge knowledge);
+  /// Reports the grant of a claim.
   void grant(ClaimId id, Claim& claim);
+  /// Deletes the node and then reports the error.
   void refuse(ClaimId id, Claim& claim, Error why);
+  /// Watches a blocker of another client.
   void watch(const std::string& name, Folder& folder, const std::string& node);
+  /// Removes a node from the view and evaluates the claims it blocked.
   void node_deleted(const std::string& name, const std::string& node);
+  /// Watches the folder itself, so that its view stays valid without own nodes.
   void watch_folder(const std::string& name, Folder& folder);
+  /// Counts an own node out; without any the view may become invalid.
   void remove_anchor(Folder& folder);
 
   // session_events.cpp: connection and watch events.
   void state_changed(Connection::State state);
+  /// Invalidates all views and watches.
   void disconnected();
+  /// Resends and resolves everything after a reconnect.
   void connected();
   void node_event(Connection::Event event, std::string_view path);
+  /// Ends a claim whose node another client deleted.
   void deleted_externally(ClaimId id);
+  /// Schedules watch_own() for nodes that live longer than most.
   void watch_own_later(ClaimId id);
   void watch_own_due();
   void watch_own(ClaimId id);
   using Request = std::function<void(ReplyCallback)>;
+  /// Sends a read, again after each reconnect until a reply arrives.
   void call_with_retry(Request request, ReplyCallback on_reply);
 
   /// Null if the claim or the session has ended.
@@ -187,7 +224,8 @@ class Session {
   Connection::FolderKind folder_kind_ = Connection::FolderKind::container;
   /// Claims in creation order, which is also the order of retries.
   absl::btree_map<ClaimId, std::unique_ptr<Claim>> claims_;
-  std::size_t unconfirmed_ = 0;  ///< Number of claims in stage `unconfirmed`.
+  /// Number of claims in stage `unconfirmed`.
+  std::size_t unconfirmed_ = 0;
   absl::flat_hash_map<std::string, ClaimId> by_path_;
   absl::flat_hash_set<std::string>
       /// Recently used folders: a second use makes further uses likely, which pays for a watch.
@@ -197,7 +235,8 @@ class Session {
   std::deque<std::pair<TimerThread::Clock::time_point, ClaimId>> own_watches_due_;
   bool is_watch_timer_set_ = false;
   DeleteBatcher deletes_;
-  Connection connection_;  ///< Declared last: its threads use every other member.
+  /// Declared last: its threads use every other member.
+  Connection connection_;
 };
 
 }  // namespace tenure::backends::zookeeper

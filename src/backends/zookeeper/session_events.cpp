@@ -32,6 +32,7 @@ void Session::state_changed(Connection::State state) {
   callbacks_.changed(state);
 }
 
+// Watches may have fired unseen, so no view survives a connection loss.
 void Session::disconnected() {
   folder_watches_ = 0;
   for (auto it = folders_.begin(); it != folders_.end();) {
@@ -74,6 +75,8 @@ void Session::connected() {
   }
 }
 
+// ZooKeeper watches fire once: an event uses up the watch, so an own or blocking node that still
+// exists is watched again.
 void Session::node_event(Connection::Event event, std::string_view path) {
   if (is_ended_) {
     return;

@@ -17,6 +17,8 @@ constexpr std::size_t folder_watches_max = 1024;
 
 }  // namespace
 
+// At most one list per folder is in flight; changes in between are covered by one more list
+// afterwards.
 void Session::refresh(const std::string& name, Folder& folder) {
   if (folder.list_requested_at != 0) {
     folder.needs_relist = true;
@@ -104,6 +106,8 @@ void Session::recover_unconfirmed(const std::string& name, const Reply& reply) {
   }
 }
 
+// A blocker seen in a stale view may be gone, so the folder is listed before the blocker is watched
+// or a try_lock is refused.
 void Session::evaluate(ClaimId id, Knowledge knowledge) {
   auto* const claim = find(id);
   if (claim == nullptr || claim->stage != Stage::exists || claim->is_granted ||
@@ -181,6 +185,7 @@ void Session::watch(const std::string& name, Folder& folder, const std::string& 
       });
 }
 
+// Only the waiters that this node blocked are evaluated, so a release wakes one waiter.
 void Session::node_deleted(const std::string& name, const std::string& node) {
   const auto it = folders_.find(name);
   if (it == folders_.end()) {

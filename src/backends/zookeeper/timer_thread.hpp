@@ -37,7 +37,8 @@ class TimerThread {
   sys::Signal changed_;
   absl::btree_multimap<Clock::time_point, Job> jobs_ TENURE_GUARDED_BY(mutex_);
   bool is_stopping_ TENURE_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  ///< Declared last: uses every other member.
+  /// Declared last: uses every other member.
+  std::thread thread_;
 };
 
 }  // namespace tenure::backends::zookeeper

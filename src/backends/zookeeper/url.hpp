@@ -13,17 +13,22 @@ namespace tenure::backends::zookeeper {
 
 /// Access control of created nodes.
 enum class Access : std::uint8_t {
-  world,    ///< Open to every client.
-  creator,  ///< Only clients with the same user and password.
+  /// Open to every client.
+  world,
+  /// Only clients with the same user and password.
+  creator,
 };
 
 /// Parameters of a zookeeper:// URL.
 struct Address {
   std::vector<Endpoint> endpoints{};
-  std::string chroot{};    ///< Root path; empty, or begins with '/'. Created on demand.
-  std::string identity{};  ///< Digest credentials "user:password"; empty: none.
+  /// Root path; empty, or begins with '/'. Created on demand.
+  std::string chroot{};
+  /// Digest credentials "user:password"; empty: none.
+  std::string identity{};
   Access access = Access::world;
-  std::chrono::milliseconds timeout{};  ///< Timeout of one request.
+  /// Timeout of one request.
+  std::chrono::milliseconds timeout{};
 };
 
 /// Parses the URL and removes the known options from it.
