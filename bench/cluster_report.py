@@ -82,10 +82,10 @@ def remarks(results):
     """What a reader of the tables may ask."""
     lines = []
     for name, gaps in results.get("failover", {}).items():
-        lines.append(f"Killed leaders, {name} timeouts, longest cycle of one client meanwhile: "
+        lines.append(f"Killed leaders, {name} timeouts, longest cycle of one client during it: "
                      f"{', '.join(f'{gap:,.0f}' for gap in sorted(gaps))} ms.")
     if "transfer" in results:
-        lines.append("Handed over, likewise: "
+        lines.append("Leadership transfers, longest cycle: "
                      f"{', '.join(f'{gap:,.0f}' for gap in sorted(results['transfer']))} ms.")
     if "five" in results:
         lines.append(f"Cycles/s at 64 clients: {results['five']['3']:,.0f} with three members, "

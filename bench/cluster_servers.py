@@ -65,7 +65,7 @@ def leader_of(group):
 
 
 def is_whole(group):
-    """Everybody is there and knows who leads."""
+    """All members are ready and one of them is the leader."""
     return all(server.is_ready() for server in group.servers) and leader_of(group) is not None
 
 
@@ -85,9 +85,9 @@ def start_tenured_group(folder, options, size, *flags):
 
 
 def start_etcd_group(folder, size):
-    """Its address is that of its leader: the quickest way to ask it."""
+    """The group's address is that of its leader, which answers without a forwarding hop."""
     ports = [(free_port(), free_port()) for _ in range(size)]
-    everybody = ",".join(f"m{number}=http://127.0.0.1:{peer}"
+    members = ",".join(f"m{number}=http://127.0.0.1:{peer}"
                          for number, (_, peer) in enumerate(ports))
     servers = [Server("etcd", [
         "etcd", "--data-dir", str(folder / f"etcd-{number}"), "--name", f"m{number}",
@@ -95,7 +95,7 @@ def start_etcd_group(folder, size):
         "--advertise-client-urls", f"http://127.0.0.1:{client}",
         "--listen-peer-urls", f"http://127.0.0.1:{peer}",
         "--initial-advertise-peer-urls", f"http://127.0.0.1:{peer}",
-        "--initial-cluster", everybody, "--log-level", "error",
+        "--initial-cluster", members, "--log-level", "error",
     ], f"127.0.0.1:{client}", lambda: True) for number, (client, peer) in enumerate(ports)]
     group = Group(servers, "", lambda group: all(
         answers_http(f"http://{server.address}/health")() for server in group.servers))
@@ -111,11 +111,11 @@ def leads_etcd(server):
 
 
 def start_zookeeper_group(folder, size):
-    """Its address is the list of all, as its documentation says."""
+    """The group's address lists all members, as ZooKeeper's documentation recommends."""
     if not ZOOKEEPER_JAR.exists():
         sys.exit(f"{ZOOKEEPER_JAR} is not there: run tools/setup.sh bench")
     ports = [[free_port() for _ in range(3)] for _ in range(size)]
-    everybody = "".join(f"server.{number}=127.0.0.1:{peer}:{vote}\n"
+    members = "".join(f"server.{number}=127.0.0.1:{peer}:{vote}\n"
                         for number, (_, peer, vote) in enumerate(ports, 1))
     servers = []
     for number, (client, _, _) in enumerate(ports, 1):
@@ -125,7 +125,7 @@ def start_zookeeper_group(folder, size):
         config = files / "zoo.cfg"
         config.write_text(f"tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir={files}\n"
                           f"clientPort={client}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
-                          f"admin.enableServer=false\n{everybody}", encoding="utf-8")
+                          f"admin.enableServer=false\n{members}", encoding="utf-8")
         servers.append(Server("zookeeper", [
             "java", "-cp", str(ZOOKEEPER_JAR), f"-Dzookeeper.log.dir={files}",
             "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config),

@@ -50,14 +50,14 @@ using RocksPoints = Contenders<>;
 using RocksRanges = Contenders<>;
 #endif
 
-/// Ours and everybody who has points with modes.
+/// Tenure and all contenders that support point locks with modes.
 using PointContenders =
     decltype(OursTry() + Contenders<LockDbRecreation>() + Berkeley() + RocksPoints());
 
-/// Calls `tell.template operator()<C>("row/contender")` for each contender C.
-template <class... C, class Tell>
-void for_each(Contenders<C...> /*list*/, const std::string& row, Tell tell) {
-  (tell.template operator()<C>(row + "/" + std::string(C::name)), ...);
+/// Calls `visit.template operator()<C>("row/contender")` for each contender C.
+template <class... C, class Visitor>
+void for_each(Contenders<C...> /*list*/, const std::string& row, Visitor visit) {
+  (visit.template operator()<C>(row + "/" + std::string(C::name)), ...);
 }
 
 /// The contender that the threads of one run share; made before they start, gone after.

@@ -37,7 +37,7 @@ class BerkeleyWaits {
     waiters_.clear();
   }
 
-  /// The detector does nothing unless somebody began to wait since its last run.
+  /// The detector runs only if a wait has started since its last run.
   void add_waiter() {
     ++expected_;
     start_waiters(1);

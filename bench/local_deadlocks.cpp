@@ -10,13 +10,13 @@
 #include "contenders.hpp"
 #include "deadlock_peers.hpp"
 
-/// What it costs to look for a deadlock: one request that has to wait, and finds no cycle, and the
-/// call that takes it back. All of it is counted.
+/// Cost of deadlock detection: one request that waits and finds no cycle, and the call that cancels
+/// it. Both are counted.
 
 namespace tenure::bench {
 namespace {
 
-/// Transactions by number, and who waits for whom.
+/// Transactions by number, and the wait-for graph between them.
 struct OursWaits {
   static constexpr std::string_view name = "ours_request";
 
@@ -81,7 +81,8 @@ template <class Waits>
   return waits;
 }
 
-/// Transaction n holds resource n and waits for n + 1; who asks for resource 1 waits for them all.
+/// Transaction n holds resource n and waits for n + 1; a request for resource 1 waits for the
+/// chain.
 template <class Waits>
 [[nodiscard]] std::unique_ptr<Waits> chain(std::uint64_t length) {
   auto waits = std::make_unique<Waits>();
@@ -94,7 +95,8 @@ template <class Waits>
   return waits;
 }
 
-/// Somebody waits for the asker, who therefore might close a cycle: nobody may skip the search.
+/// Lets a transaction wait for the asker, so that its request could close a cycle and no contender
+/// can skip the search.
 template <class Waits>
 void wait_for_asker(Waits& waits) {
   waits.hold(asker, held_by_asker);

@@ -14,9 +14,9 @@
 #include "contenders.hpp"
 #include "workload.hpp"
 
-/// Bytes per held lock: a program of its own, one contender for each run, so that nobody lives on
-/// memory that another gave back. A million locks, 16 for each of 62,500 transactions. Counted from
-/// before the table is made: everything malloc handed out, and the pages that are resident.
+/// Bytes per held lock. A separate program with one contender per run, so that no contender reuses
+/// memory that another has freed. A million locks, 16 for each of 62,500 transactions. Measured
+/// from before the table is created: bytes allocated by malloc, and resident pages.
 
 namespace tenure::bench {
 namespace {

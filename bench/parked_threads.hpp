@@ -12,7 +12,7 @@
 namespace tenure::bench {
 
 /// Thousands of threads with small stacks, for peers whose waiters must each be a thread; joined
-/// by the destructor. REQUIRES: somebody ends what they wait for before that.
+/// by the destructor. REQUIRES: their waits end before that.
 class ParkedThreads {
  public:
   ParkedThreads(std::size_t count, std::function<void(std::size_t)> body) : body_(std::move(body)) {

@@ -92,7 +92,7 @@ def round_trip_us(options, *verb):
 
 
 def fdatasync_us(folder, rounds=200):
-    """What one durable write of 4 KiB costs on this disk: nobody can be faster."""
+    """Duration of one durable write of 4 KiB on this disk, a lower bound for all contenders."""
     path = folder / "probe"
     block = b"x" * 4096
     with open(path, "wb") as file:

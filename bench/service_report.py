@@ -129,7 +129,7 @@ def million_targets(million):
     return [(f"{locks}: at most 300 bytes of server memory each",
              f"{million['bytes_per_lock']:,.0f}", NO_PEERS, million["bytes_per_lock"] <= 300),
             (f"{locks}: snapshot under 2 s", f"{slowest:.2f} s", NO_PEERS, slowest < 2),
-            (f"{locks}: no cycle beyond 50 ms meanwhile",
+            (f"{locks}: no client cycle beyond 50 ms during it",
              f"{million['longest_cycle_ms']:,.0f} ms", NO_PEERS,
              million["longest_cycle_ms"] <= 50)]
 
@@ -172,7 +172,7 @@ def remarks(results):
             for name, one in results["takeover"].items()) + ".")
     if "in-process" in results:
         figures = results["in-process"]
-        lines.append(f"Opening a client: {figures['open_memory_ms']:.2f} ms on memory://, "
+        lines.append(f"CallInfo a client: {figures['open_memory_ms']:.2f} ms on memory://, "
                      f"{figures['open_tenure_ms']:.2f} ms on tenure://.")
     return lines
 

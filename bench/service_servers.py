@@ -142,17 +142,17 @@ def command_of(options, name, verb, server, *more):
 
 
 def run(command):
-    """Runs a load until it ends; what it printed."""
+    """Runs a load program to its end and returns its JSON output."""
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 def begin(command):
-    """Starts a load that says several things: next_line() reads them."""
+    """Starts a load program that prints several JSON lines, which next_line() reads."""
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def next_line(process):
     line = process.stdout.readline()
     if not line:
-        sys.exit(f"{' '.join(process.args)} said nothing")
+        sys.exit(f"{' '.join(process.args)} printed nothing")
     return json.loads(line)

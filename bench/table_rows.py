@@ -1,9 +1,9 @@
-"""The rows of the table of bench/run_local.py: what is measured, who takes part, what is asked for.
+"""Rows of the table of bench/run_local.py: operation, contenders and targets.
 
 A row is a dict:
-  title    what the reader sees
+  title    title in the report
   unit     'ns' (CPU time of the threads), 'ns wall' or 'bytes'
-  ours     Google Benchmark names of ours, the one that the ratios refer to first
+  ours     Google Benchmark names of Tenure's variants; ratios refer to the first
   peers    column -> benchmark name
   targets  list of (text, function of the measured values that returns (reached, met))
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the models in docs/models with spin: each correct model holds, and each model of a known defect fails.
+# Checks the models in docs/models with spin: correct models hold, models of known defects fail.
 #   tools/check_models.sh
 set -euo pipefail
 models=$(cd "$(dirname "$0")/../docs/models" && pwd)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the test cases of a ctest run from its JUnit file; the last line is for people and CI.
+"""Counts the test cases of a ctest run from its JUnit file; the last line is the summary.
 
     count_tests.py build/dev/tests.xml
 

@@ -71,7 +71,8 @@ MAY_INCLUDE = {
 # Words in the names of files and types that do not state a purpose.
 BANNED_WORDS = {"util", "common", "misc"}
 
-# A count of owners; docs/decisions/0004 says why.
+# A reference count; docs/decisions/0004 gives the reason.
+
 MAY_KNOW_THREADS = ("ref_count.hpp",)
 NOT_DETERMINISTIC = re.compile(
     r"\b(steady_clock|system_clock|high_resolution_clock)\s*::\s*now\b"

@@ -8,8 +8,9 @@ import tidy
 
 HEADER = "#pragma once\n"
 RIGHT = {
-    "include/tenure/lock_manager/lock_manager.hpp": HEADER + "#include <map>\n#include <tenure/ids.hpp>\n"
-                                       "class LockManager;\nstruct LockManagerOptions {};\n",
+    "include/tenure/lock_manager/lock_manager.hpp":
+        HEADER + "#include <map>\n#include <tenure/ids.hpp>\n"
+        "class LockManager;\nstruct LockManagerOptions {};\n",
     "src/sys/clock.hpp": HEADER + "#include <thread>\n",
     "src/core/queue.hpp": HEADER + "// No double grants, prints \"steady_clock::now\".\n",
     "src/server/http/a.hpp": HEADER,
@@ -21,7 +22,7 @@ RIGHT = {
 }
 
 
-def complaints(changes):
+def findings(changes):
     with tempfile.TemporaryDirectory() as temporary:
         root = pathlib.Path(temporary)
         for name, text in {**RIGHT, **changes}.items():
@@ -37,7 +38,7 @@ PLANTED = {
     "an include that is not from src": ("src/net/a.cpp", '#include "table.cpp"\n', "from src/"),
     "a third party in a public header": ("include/tenure/a.hpp", HEADER + "#include <absl/x.h>\n",
                                          ":2: public headers"),
-    "a layer nobody knows": ("src/extra/a.cpp", "\n", "no known layer"),
+    "an unknown layer": ("src/extra/a.cpp", "\n", "no known layer"),
     "an unknown folder of a known layer": ("src/server/extra/a.cpp", "\n", "no known layer"),
     "http includes rpc": ("src/server/http/a.cpp", '#include "server/rpc/a.hpp"\n',
                           ":1: src/server/http may not"),
@@ -51,8 +52,8 @@ PLANTED = {
     "floating point in core": ("src/core/a.cpp", "double ratio = 1;\n", ":1: core"),
     "a long file": ("bench/a.cpp", "\n" * 601, "601 lines"),
     "a long line": ("examples/a.cpp", "\n//" + "x" * 99 + "\n", ":2: the line has 101"),
-    "a file name that says nothing": ("src/net/lock_utils.cpp", "\n", "'util'"),
-    "a type name that says nothing": ("src/net/a.cpp", "class [[nodiscard]] LeaseUtils {\n",
+    "a file name without a purpose": ("src/net/lock_utils.cpp", "\n", "'util'"),
+    "a type name without a purpose": ("src/net/a.cpp", "class [[nodiscard]] LeaseUtils {\n",
                                       "'util'"),
     "an open end": ("tests/unit/a.cpp", "// TODO: later\n", ":1: TODO without"),
     "no pragma once": ("src/net/a.hpp", "// nothing\n", "#pragma once"),
@@ -61,12 +62,12 @@ PLANTED = {
 
 class TidyCheck(unittest.TestCase):
     def test_a_tree_that_keeps_the_rules_passes(self):
-        self.assertEqual(complaints({}), [])
+        self.assertEqual(findings({}), [])
 
     def test_each_planted_violation_is_found_once_where_it_stands(self):
         for what, (name, text, expected) in PLANTED.items():
             with self.subTest(what):
-                found = complaints({name: text})
+                found = findings({name: text})
                 self.assertEqual(len(found), 1, found)
                 self.assertTrue(found[0].startswith(name + ":"))
                 self.assertIn(expected, found[0])

@@ -69,7 +69,7 @@ class BerkeleyDb {
       return get(object(resource), mode, 0);
     }
 
-    /// Gives back the acquisition before last or the last; those before need release_all().
+    /// Releases the last lock or the one before it; earlier ones need release_all().
     template <class Any>
     void release(const Any& /*what*/) {
       if (held_count_ > 0) {

@@ -15,7 +15,7 @@
 
 namespace tenure::bench {
 
-/// The least that anybody would write by hand: one std::mutex and a flat hash map of resource ->
+/// Minimal hand-written lock table: one std::mutex and a flat hash map of resource ->
 /// holder. Exclusive only: no modes, no queue, no deadlock search, no list of what a transaction
 /// holds.
 template <class Key>

@@ -98,8 +98,8 @@ class LockDbRecreation {
     return true;
   }
 
-  /// Looks at the newest first. The reverse index of spaces is left to release_all(), which looks
-  /// at them anyway.
+  /// Searches the newest range first. release_all() cleans the reverse index of spaces, which it
+  /// visits anyway.
   bool release_range(TxnId txn, ResourceId space, const KeyRange& range) {
     Shard& shard = shard_of(space);
     const std::lock_guard lock(shard.mutex);

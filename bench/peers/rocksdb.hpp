@@ -95,7 +95,7 @@ class RocksDb {
                          rocksdb::Endpoint(end.data(), end.size(), false))
           .ok();
     }
-    /// It gives ranges back only together, at the end of the transaction.
+    /// RocksDB releases ranges only together, at the end of the transaction.
     void release_range(const KeyRange& /*range*/) { release_all(); }
 
     [[nodiscard]] bool waits() const {
