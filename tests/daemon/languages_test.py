@@ -47,7 +47,7 @@ class Languages(OneDaemon):
 
     def holding(self):
         """The lease of the one who holds something."""
-        return next(lease.id for lease in self.leases() if lease.locks == 1)
+        return next(lease.id for lease in self.leases() if lease.hold_count == 1)
 
     def revoke(self, lease):
         self.client.locks.LeaseRevoke(lease_pb.LeaseRevokeRequest(id=lease), timeout=TIMEOUT)

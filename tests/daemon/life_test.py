@@ -72,7 +72,7 @@ class Life(Folder):
         leases = client.locks.Leases(lease_pb.LeasesRequest(),
                                      timeout=TIMEOUT).leases
         self.assertEqual([one.id for one in leases], [lease])
-        self.assertGreater(leases[0].ttl_ms, 50_000)
+        self.assertGreater(leases[0].left_ms, 50_000)
 
     def test_its_sockets_are_closed_when_it_executes_a_program(self):
         daemon = self.start()

@@ -98,7 +98,7 @@ TEST_F(LeaseRpc, keep_alive_renews_each_lease_and_names_the_lost_ones) {
   EXPECT_EQ(responses[2].id(), two);
   EXPECT_EQ(responses[2].ttl_ms(), 20'000U);
   store_.advance(9s);
-  EXPECT_GT(time_to_live(one).lease().ttl_ms(), 0U);
+  EXPECT_GT(time_to_live(one).lease().left_ms(), 0U);
 }
 
 // 003.006: by any gRPC client; a copy that comes late undoes nothing.
@@ -119,7 +119,7 @@ TEST_F(LeaseRpc, a_keep_alive_with_a_ttl_changes_the_ttl_permanently) {
   v1::LeaseKeepAliveRequest plain;
   plain.set_id(kept);
   EXPECT_EQ(keep_alive(plain).at(0).ttl_ms(), 60'000U);
-  EXPECT_EQ(time_to_live(kept).lease().granted_ttl_ms(), 60'000U);
+  EXPECT_EQ(time_to_live(kept).lease().ttl_ms(), 60'000U);
   longer.set_id(999);
   EXPECT_EQ(keep_alive(longer).at(0).ttl_ms(), 0U);
 }
@@ -205,8 +205,8 @@ TEST_F(LeaseRpc, time_to_live_returns_the_remaining_time_and_the_attachments) {
 
   const auto response = time_to_live(granted.id());
 
-  EXPECT_EQ(response.lease().ttl_ms(), 6'000U);
-  EXPECT_EQ(response.lease().granted_ttl_ms(), 10'000U);
+  EXPECT_EQ(response.lease().left_ms(), 6'000U);
+  EXPECT_EQ(response.lease().ttl_ms(), 10'000U);
   EXPECT_EQ(response.lease().client(), "service-a");
   EXPECT_FALSE(response.lease().address().empty());
   EXPECT_EQ(response.lease().last_seen_ms(), 4'000U);

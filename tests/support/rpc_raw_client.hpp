@@ -52,7 +52,7 @@ class RawClient {
       return std::nullopt;
     }
     const auto at = [this](std::size_t n) { return static_cast<unsigned char>(in_[n]); };
-    const std::size_t size = at(0) << 16U | at(1) << 8U | at(2);
+    const auto size = static_cast<std::size_t>(at(0) << 16U | at(1) << 8U | at(2));
     if (!fill(9 + size)) {
       return std::nullopt;
     }
