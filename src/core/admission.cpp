@@ -38,6 +38,8 @@ bool Admission::admits(const Wait& wanted) {
   return true;
 }
 
+// The load of the holders and the load of the waits ahead suffice: at a name, only modes and
+// permits matter, not who holds them. The hold that the wait upgrades is subtracted.
 bool Admission::admits_at_name(const Wait& wanted, const Item& item) {
   const auto resource = item.resource_view();
   const auto* lock = table_.find(resource);

@@ -39,6 +39,8 @@ std::vector<LeaseId> BlockedClaims::remove(const Item& item) {
   return freed;
 }
 
+// Watches only one blocking list (as the watched literals of SAT solvers): the others matter only
+// when that one does not block the claim any more.
 bool BlockedClaims::is_free(Id id) {
   const auto& claim = index_[id];
   return index_.visit_blocking_lists(ClaimIndex::query_of(claim), [&](ListId list) {

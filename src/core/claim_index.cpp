@@ -79,6 +79,8 @@ void ClaimIndex::sort_by_turn() {
   });
 }
 
+// Two passes in turn order, counting sizes and then placing entries, so that all lists share one
+// allocation and are sorted by turn.
 void ClaimIndex::fill_lists() {
   const auto for_each_entry = [&](const auto& visit) {
     for (const auto id : by_turn_) {

@@ -66,6 +66,7 @@ struct Abandon {
   friend bool operator==(const Abandon&, const Abandon&) = default;
 };
 
+/// Grants a lease. Idempotent with a chosen id and a request id: a retry returns the same lease.
 struct GrantLease {
   LeaseId id{};         ///< 0: the store chooses one.
   RequestId request{};  ///< Recognises a retry if `id` is chosen by the client.
@@ -84,6 +85,7 @@ struct RenewLeases {
   friend bool operator==(const RenewLeases&, const RenewLeases&) = default;
 };
 
+/// Ends a lease with all its holds and waits, as its expiry would.
 struct RevokeLease {
   LeaseId lease{};
 

@@ -7,6 +7,7 @@
 
 namespace tenure::core {
 
+// Appends to the last chunk, which is copied first if an image shares it: at most 64 events.
 void Events::push_back(Event event) {
   if (chunks_.empty() || chunks_.back()->size() == chunk_events) {
     std::vector<Event> chunk;
@@ -31,6 +32,7 @@ void EventRing::append(Event event) {
   events_.push_back(std::move(event));
 }
 
+// Drops all events of a revision at once, so that a watch never resumes in the middle of one.
 void EventRing::trim(std::size_t events_max) {
   while (events_.size() > events_max) {
     compact(events_.front().revision);

@@ -6,6 +6,7 @@
 
 namespace tenure::core {
 
+// Most requests are newer than all that were recorded, which is one comparison.
 std::optional<History::Entry> History::find(RequestId request) const {
   if (request > newest_) {
     return std::nullopt;
@@ -33,6 +34,8 @@ History::Entry History::entry_of(RequestId request, const CompactEntry& compact)
           .finished = compact.finished};
 }
 
+// A granted request whose hold lives is stored as its token alone, if the token determines the
+// whole entry.
 void History::record(RequestId request, Entry entry) {
   if (request > newest_) {
     newest_ = request;
@@ -99,6 +102,7 @@ void History::set_finished_times(ClusterTime finished) {
   }
 }
 
+// finished_ is in the order of forgetting, so this visits forgotten answers only.
 std::size_t History::forget(const Forget& what) {
   std::size_t early = 0;
   for (std::size_t count = 0; count < what.count_max && !finished_.empty(); ++count) {

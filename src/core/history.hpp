@@ -55,10 +55,13 @@ class History {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
+  /// Entry of a request; nothing if it is new or was forgotten.
   [[nodiscard]] std::optional<Entry> find(RequestId request) const;
+  /// Records or replaces the entry of a request.
   void record(RequestId request, Entry entry);
   /// Marks a request as over: its hold has ended.
   void retire(RequestId request, Revision when, ClusterTime finished);
+  /// Sets the finish time of all finished requests, for a change of the cluster version.
   void set_finished_times(ClusterTime finished);
   /// Forgets a request; a retry is then a new request.
   void remove(RequestId request) { erase(request); }
@@ -81,6 +84,7 @@ class History {
   /// Calls visit(request, entry) for all requests, by id.
   template <class Visit>
   void for_each(const Visit& visit) const;
+  /// Whether the index of finished requests equals one that is rebuilt. For invariants.
   [[nodiscard]] bool has_sound_index() const;
 
  private:

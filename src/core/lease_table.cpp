@@ -26,6 +26,7 @@ std::size_t LeaseTable::waits_of_client(std::string_view client) const {
   return it == client_waits_.end() ? 0 : it->second;
 }
 
+// Leases without a client are not counted: they have no limit per client.
 void LeaseTable::count_wait(LeaseId id) {
   const auto* lease = find(id);
   if (lease != nullptr && !lease->client.empty()) {
@@ -148,6 +149,7 @@ void LeaseTable::clear_usage() {
   }
 }
 
+// Reads the index by deadline up to `now`: costs O(expired), not O(leases).
 std::vector<LeaseId> LeaseTable::expired(ClusterTime now) const {
   std::vector<LeaseId> ids;
   for (auto it = deadlines_.begin(); it != deadlines_.end() && it->first <= now; ++it) {

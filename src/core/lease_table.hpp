@@ -86,13 +86,16 @@ class LeaseTable {
   const Lease& add(Lease lease);
   /// Removes a lease, and remembers its origin with the time `ended`.
   void remove(LeaseId id, ClusterTime ended);
+  /// Changes the deadline and its index.
   void set_deadline(Lease& lease, ClusterTime deadline);
   /// Whether the lease that this request created has ended. A late copy of the request must not
   /// recreate the lease: a late copy of an Acquire behind it would be granted a second time.
   [[nodiscard]] bool has_ended(LeaseId id, RequestId request) const;
   /// Origins of remembered ended leases, oldest first.
   [[nodiscard]] const std::deque<LeaseOrigin>& ended() const noexcept { return ended_; }
+  /// Adds the origin of an ended lease, for duplicate detection of its grant request.
   void remember_ended(const LeaseOrigin& origin);
+  /// Sets the end time of all remembered origins, for a change of the cluster version.
   void set_ended_times(ClusterTime ended);
   /// Forgets the oldest ended leases beyond `ended_max`, and a few that ended at `outdated` or
   /// before. Returns the number of forgotten ones that were not outdated.
@@ -107,12 +110,14 @@ class LeaseTable {
 
   /// Sum of the bytes that set_bytes() has set.
   [[nodiscard]] const Usage& usage() const noexcept { return usage_; }
+  /// Sets the bytes of a lease and updates the sums.
   void set_bytes(Lease& lease, const Bytes& bytes);
   /// Resets the sum, before a recount of all leases.
   void clear_usage();
 
   /// Leases whose deadline is not after `now`, by id.
   [[nodiscard]] std::vector<LeaseId> expired(ClusterTime now) const;
+  /// Earliest deadline of all leases.
   [[nodiscard]] std::optional<ClusterTime> next_deadline() const;
 
   /// Returns an id that no live lease has, greater than all ids returned before.
@@ -121,6 +126,7 @@ class LeaseTable {
   [[nodiscard]] LeaseId last_id() const noexcept { return last_id_; }
   void set_last_id(LeaseId id) noexcept { last_id_ = id; }
 
+  /// Whether every index equals one that is rebuilt. For invariants.
   [[nodiscard]] bool has_sound_index() const;
 
  private:

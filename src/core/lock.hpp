@@ -79,14 +79,19 @@ class Lock {
   }  ///< Of a space.
   [[nodiscard]] bool is_free() const noexcept { return holds().empty() && queue().empty(); }
 
+  /// Adds a claim of a new or existing holder; `when` is the revision of the change.
   void add(const HeldClaim& stake, Revision when);
   /// Removes one claim. The holder stays, perhaps with other claims.
   void remove(const HeldClaim& stake, Revision when);
+  /// Removes a holder after its last claim.
   void remove_holder(FencingToken token);
+  /// Replaces a claim after an upgrade (new token) or downgrade (same token).
   void replace(const HeldClaim& old, const HeldClaim& next, Revision when);
+  /// Adds a claim of a queued wait.
   void join(const Turn& turn, const Claim& claim);
   /// Removes this claim of a queued wait.
   void leave(const Turn& turn, const Claim& claim);
+  /// Restores the counters from a snapshot.
   void set_counters(const Counters& counters);
 
  private:
@@ -104,6 +109,7 @@ class Lock {
   [[nodiscard]] const FullState& full() const noexcept;
   /// Makes the lock inflated; does nothing if it is.
   FullState& inflate();
+  /// Counts one change of the holders.
   static void change(FullState& full, Revision when);
 
   FencingToken sole_holder_{};  ///< Holder of a thin lock; 0: none.

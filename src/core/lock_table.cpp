@@ -124,12 +124,16 @@ const Wait* LockTable::find(Revision ticket) const {
   return wait == nullptr ? nullptr : &**wait;
 }
 
+// Most leases of a large store hold nothing at times, so they have no entry; a shared empty one
+// stands for it.
 const LockTable::Owned& LockTable::owned(LeaseId lease) const {
   static const Owned nothing;
   const auto it = owners_.find(lease);
   return it == owners_.end() ? nothing : it->second;
 }
 
+// Scans the shorter list: the holds of the lease, or the holders of the lock. Backwards, because
+// the latest hold counts.
 const Hold* LockTable::own_hold(LeaseId lease, const Item& like, Visits& visits) const {
   const auto* lock = find(like.resource_view());
   if (lock == nullptr) {
@@ -151,6 +155,8 @@ const Hold* LockTable::own_hold(LeaseId lease, const Item& like, Visits& visits)
   return mine.size() < lock->holds().size() ? last_of(mine) : last_of(lock->holds());
 }
 
+// The caller has checked admission: the table itself accepts any hold, so that a snapshot can be
+// read.
 void LockTable::add(Hold hold, Revision when) {
   assert(!hold.items.empty());
   auto& owner = owners_[hold.lease];
@@ -199,6 +205,7 @@ Hold LockTable::remove(FencingToken token, Revision when) {
   return hold;
 }
 
+// The hold of n items is edited in place: its other items keep their token.
 Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when) {
   if (find(token)->items.size() == 1) {
     return remove(token, when).items.front();
@@ -213,6 +220,8 @@ Item LockTable::remove_item(FencingToken token, std::size_t index, Revision when
   return item;
 }
 
+// A holder with several claims at one resource, such as two ranges, stays until the last of them is
+// removed. A resource without holders and waits has no record.
 void LockTable::detach(FencingToken token, std::span<const Item> left, const Item& item,
                        Revision when) {
   --held_[kind_of(item.claim)];
@@ -227,6 +236,8 @@ void LockTable::detach(FencingToken token, std::span<const Item> left, const Ite
   }
 }
 
+// Leaves all queues before it drops any record: two items of the request may be at the same
+// resource.
 Wait LockTable::remove(Revision ticket) {
   auto wait = *find(ticket);
   waits_.erase(ticket);
@@ -262,6 +273,8 @@ void LockTable::set_count(FencingToken token, std::uint32_t count) {
   holds_.edit(token)->edit().count = count;
 }
 
+// The hold moves to its new token, by which all tables are keyed. It gets owner and metadata of the
+// upgrading request, and one more release.
 void LockTable::upgrade(const Wait& wait, FencingToken token, ClusterTime now) {
   assert(wait.upgrades.has_value());
   auto hold = *find(*wait.upgrades);
@@ -295,6 +308,8 @@ void LockTable::downgrade(FencingToken token, LockMode mode, Revision when) {
       ->replace({.token = token, .claim = before}, {.token = token, .claim = item.claim}, when);
 }
 
+// One pass in queue order. Ends at the first wait behind which no wait is admissible, so a release
+// with a long queue of writers costs O(1).
 void LockTable::admit_waiters(const ResourceView& resource, const Grant& grant, Visits& visits) {
   Admission admission(*this, visits);
   std::size_t left_behind = 0;
@@ -316,6 +331,7 @@ void LockTable::admit_waiters(const ResourceView& resource, const Grant& grant, 
   }
 }
 
+// In queue order over the waits that overlap freed ranges; all other waits are blocked as before.
 void LockTable::admit_waiters(const ResourceView& space, const std::vector<BytesRange>& freed,
                               const Grant& grant, Visits& visits) {
   const auto* lock = find(space);

@@ -91,10 +91,13 @@ class LockTable {
 
   void add(Hold hold, Revision when);
   void add(Wait wait);
+  /// Removes a hold with all its items.
   Hold remove(FencingToken token, Revision when);
+  /// Removes a wait from all its queues.
   Wait remove(Revision ticket);
   /// Removes one item of a hold; the hold ends with its last item.
   Item remove_item(FencingToken token, std::size_t index, Revision when);
+  /// Sets the number of releases that end the hold.
   void set_count(FencingToken token, std::uint32_t count);
   /// Upgrades the hold `wait.upgrades` to the mode of the wait, with a new token.
   void upgrade(const Wait& wait, FencingToken token, ClusterTime now);
@@ -124,11 +127,16 @@ class LockTable {
   void set_counters(const ResourceView& resource, const Lock::Counters& counters);
 
  private:
+  /// Adds one item of a hold to the record of its resource.
   void attach(const Hold& hold, const Item& item, Revision when);
+  /// Removes one item of a hold from the record of its resource. `left`: items that the hold keeps,
+  /// or that are still to be detached.
   void detach(FencingToken token, std::span<const Item> left, const Item& item, Revision when);
   /// Finds or creates the record of the resource of `item`.
   Lock& record_of(const Item& item);
+  /// Drops the record of a resource without holders and waits.
   void drop_if_free(const ResourceView& resource);
+  /// Drops the index entry of a lease without holds and waits.
   void drop_owned_if_empty(LeaseId lease);
 
   Locks locks_;

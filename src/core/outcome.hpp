@@ -25,6 +25,7 @@ struct CycleStep {
   friend bool operator==(const CycleStep&, const CycleStep&) = default;
 };
 
+/// The request is granted. A retry of a reentry returns the count at that time.
 struct Granted {
   FencingToken token{};
   std::uint32_t count = 1;  ///< Number of releases that end the hold.
@@ -32,6 +33,7 @@ struct Granted {
   friend bool operator==(const Granted&, const Granted&) = default;
 };
 
+/// The request waits. A Notice reports the end of the wait.
 struct Queued {
   Revision ticket{};         ///< Revision in which it was queued; identifies the wait.
   std::size_t position = 0;  ///< Position in the queue, from 1; the largest over its resources.
@@ -40,12 +42,14 @@ struct Queued {
   friend bool operator==(const Queued&, const Queued&) = default;
 };
 
+/// One acquisition is released.
 struct Released {
   std::uint32_t count_left = 0;  ///< Remaining releases; 0: the hold has ended.
 
   friend bool operator==(const Released&, const Released&) = default;
 };
 
+/// The lease exists, newly granted or by a retry.
 struct LeaseGranted {
   LeaseId id{};
   ClusterTime ttl{};
@@ -74,6 +78,7 @@ struct Done {
   friend bool operator==(const Done&, const Done&) = default;
 };
 
+/// Operator release: holds were ended, each with a Loss for its holder.
 struct Forced {
   std::size_t holds = 0;  ///< Number of holds that were released.
 
@@ -106,6 +111,8 @@ struct Downgraded {
 using Outcome = std::variant<Done, Granted, Queued, Released, LeaseGranted, Renewed, Forced,
                              LeaseLost, Refused, Downgraded>;
 
+/// Type of an event. INVARIANT: the value is part of the snapshot format, so new types are added at
+/// the end.
 enum class EventType : std::uint8_t {
   queued,      ///< The request was queued.
   granted,     ///< The request was granted, or a hold was upgraded.

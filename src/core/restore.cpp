@@ -16,6 +16,7 @@ std::vector<LeaseId> ids_of(const LeaseTable& leases) {
   return ids;
 }
 
+// Restored waits may have been granted after the backup, so no client can rely on them.
 void drop_waits(State& state) {
   std::vector<Revision> tickets;
   for (const auto& [ticket, wait] : state.locks.waits()) {

@@ -306,6 +306,8 @@ class Decoder : private ValueReader {
 
 }  // namespace
 
+// Checks the frame (magic, format, length, checksum) before it reads the body, so that damage is
+// reported as such and not as an invalid state.
 Result<State> decode(std::string_view bytes) {
   if (bytes.size() < snapshot_head_bytes + snapshot_tail_bytes) {
     return fail(Errc::invalid_argument, "snapshot: too short to be one");

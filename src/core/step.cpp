@@ -29,6 +29,8 @@ Step::Step(State& state, std::uint64_t& visits_left)
       search_visits_max_(search_visits_max(state.version, visits_left)),
       visits_left_(visits_left) {}
 
+// Time and revision never go back, even if a stamp does: a new leader may have a slower clock, and
+// a token must never be assigned twice. All leases that expire in this step share one revision.
 void Step::begin(const Stamp& stamp) {
   state_.now = std::clamp(stamp.time, state_.now, std::max(state_.now, last_time));
   const auto floor = std::min(stamp.revision, last_revision);
@@ -50,6 +52,8 @@ void Step::begin(const Stamp& stamp) {
   take_revision();
 }
 
+// Grants happen here, after the command has been applied as a whole, so that a command never grants
+// a wait that it is about to end.
 Applied Step::finish(Outcome outcome) {
   process_touched();
   for (const auto id : changed_) {
@@ -67,6 +71,8 @@ Applied Step::finish(Outcome outcome) {
   return std::move(applied_);
 }
 
+// Resources are collected and not processed at once: several releases in one step admit the waiters
+// of a resource in one pass, in queue order.
 void Step::touch(std::span<const Item> items) {
   for (const auto& item : items) {
     const auto* lock = state_.locks.find(item.resource_view());
@@ -80,6 +86,8 @@ void Step::touch(std::span<const Item> items) {
   }
 }
 
+// In name order, not in the order of release, so that all members grant in the same order. A grant
+// touches no further resource; the end of a deadlock may.
 void Step::process_touched() {
   if (is_restoring()) {
     touched_
@@ -123,6 +131,7 @@ Wait Step::remove_wait(Revision ticket) {
   return wait;
 }
 
+// Bounded by the visits left to this command, but never below deadlock_visits_always.
 std::optional<std::vector<Edge>> Step::search_cycle(LeaseId lease) {
   const auto before = visits_.total();
   const auto left = search_visits_max_ - std::min(search_visits_max_, search_visits_);
@@ -131,6 +140,7 @@ std::optional<std::vector<Edge>> Step::search_cycle(LeaseId lease) {
   return cycle;
 }
 
+// Resolves one deadlock and searches again, because one upgrade can close several cycles.
 void Step::end_deadlocks(LeaseId lease) {
   const bool are_too_many = is_at_least(version_2) && deadlocks_ >= deadlocks_per_step_max;
   const auto cycle = are_too_many ? std::nullopt : search_cycle(lease);
@@ -158,6 +168,8 @@ void Step::end_deadlocks(LeaseId lease) {
   suspect_ = lease;
 }
 
+// The refusal is remembered, so that a retry of the request gets the same answer and is not queued
+// again.
 void Step::end_wait(Revision ticket, Refused refused, EventType why) {
   const auto wait = remove_wait(ticket);
   touch(wait.items);
@@ -202,6 +214,8 @@ void Step::forget_answers(Lease& lease) {
        .count_max = at_once});
 }
 
+// Answers have a quota of their own, in total and per user. Beyond it they are forgotten instead of
+// refusing requests, because a release must always succeed.
 bool Step::has_room_for_answers(const Lease& lease) const {
   const auto& usage = state_.leases.usage();
   const Quota all{state_.limits.state_bytes_max};
@@ -231,6 +245,8 @@ Outcome Step::operator()(const Compact& command) {
   return Done{};
 }
 
+// Limits that the present version lacks get their defaults, so that the state stays representable
+// in its version.
 Outcome Step::operator()(const SetLimits& command) {
   if (auto error = check(command.limits)) {
     return Refused{*std::move(error)};
@@ -245,6 +261,7 @@ Outcome Step::operator()(const SetLimits& command) {
   return Done{};
 }
 
+// A downgrade is possible, unless the state uses what the older version cannot represent.
 Outcome Step::operator()(const SetClusterVersion& command) {
   if (command.version < oldest_version || command.version > newest_version) {
     return Refused{{.code = Errc::invalid_argument,

@@ -48,27 +48,36 @@ class Step {
 
  private:
   // Acquiring: step_acquire.cpp
+  /// Grants, queues or refuses a request that does not reenter a hold.
   Outcome acquire_new(Lease& lease, const Wait& wanted, const Acquire& command);
+  /// Reenters or upgrades a hold of the lease.
   Outcome acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Acquire& command);
+  /// Queues the request, unless it closes a cycle.
   Outcome wait_for(Lease& lease, const Wait& wanted);
   /// Kind of a request. An id cannot be reused for another kind.
   enum class Kind : std::uint8_t { acquire, release, downgrade, set_ttl };
+  /// Remembered answer to a retry; nothing for a new request.
   [[nodiscard]] std::optional<Outcome> find_answer(const Lease& lease, RequestId request,
                                                    Kind kind) const;
+  /// Present queue position of a wait.
   [[nodiscard]] Queued queued(const Wait& wait) const;
+  /// Whether the request waits for a hold or wait of its own lease, and so for ever.
   [[nodiscard]] bool is_self_blocking(const Wait& wanted);
   /// Creates the hold, with the present revision as token.
   Granted grant(Lease& lease, const Wait& wanted);
 
   // Releasing: step_release.cpp
+  /// Releases, and remembers the answer.
   Outcome release(Lease& lease, const Release& command);
   Outcome release_token(Lease& lease, FencingToken token);
   Outcome release_item(Lease& lease, const Target& target);
+  /// Ends one item of a hold; the hold ends with its last item.
   void remove_item(FencingToken token, std::size_t index, EventType why);
   /// Ends the waits and then the holds of these leases, and then the leases.
   void end_leases(std::span<const LeaseId> leases, EventType why);
   void end_waits_of(std::span<const LeaseId> leases, EventType why);
   void end_holds_of(std::span<const LeaseId> leases, EventType why);
+  /// Ends a wait with a refusal, as the victim of a deadlock.
   void end_wait(Revision ticket, Refused refused, EventType why);
   std::vector<Hold> end_holds(std::span<const FencingToken> tokens, EventType why);
 
@@ -87,6 +96,7 @@ class Step {
   void refresh(Lease& lease);
 
   // Downgrading: step_downgrade.cpp
+  /// Reason why a downgrade is impossible; nothing if it is possible.
   [[nodiscard]] std::optional<Refused> refusal_of(const Downgrade& command) const;
 
   // Granting waiters: step.cpp
@@ -94,25 +104,32 @@ class Step {
   void touch(std::span<const Item> items);
   /// Grants the admissible waits at the touched resources, and resolves deadlocks that this closes.
   void process_touched();
+  /// Grants a wait under a revision of its own, and notifies its client.
   void grant_waiting(Revision ticket);
   /// Adds a wait to the lock table, or removes it, and counts the waits of its client.
   void add_wait(const Wait& wait);
   Wait remove_wait(Revision ticket);
   /// Returns nothing if the search exceeds its visits.
   [[nodiscard]] std::optional<std::vector<Edge>> search_cycle(LeaseId lease);
+  /// Resolves the deadlocks through this lease. The victim is the youngest wait of each cycle.
   void end_deadlocks(LeaseId lease);
 
+  /// Takes the next revision.
   void take_revision();
   [[nodiscard]] bool is_at_least(ClusterVersion version) const { return state_.version >= version; }
   /// Present time, if the state is of this version or newer; else 0, as in older snapshots.
   [[nodiscard]] ClusterTime time_at(ClusterVersion version) const {
     return is_at_least(version) ? state_.now : ClusterTime{};
   }
+  /// Records an answer for duplicate detection, and forgets old ones.
   void remember(Lease& lease, RequestId request, History::Entry entry);
+  /// Remembers a refusal, so that a retry gets it again.
   void refuse(Lease& lease, RequestId request, const Refused& refused);
   /// Forgets a few finished answers that are outdated or beyond the limit.
   void forget_answers(Lease& lease);
+  /// Whether the answers are within the quotas of the store and of the user.
   [[nodiscard]] bool has_room_for_answers(const Lease& lease) const;
+  /// Forgets a few ended leases that are outdated or beyond the limit.
   void forget_ended();
   /// Time at or before which answers are outdated; 0 in version 1.
   [[nodiscard]] ClusterTime outdated() const;

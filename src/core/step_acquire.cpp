@@ -58,6 +58,9 @@ class OwnClaims {
 
 }  // namespace
 
+// Duplicate detection comes first, so that a retry gets its first answer even if limits have
+// changed since. Errors of validation and limits are not remembered: they changed nothing, and a
+// retry may succeed later.
 Outcome Step::operator()(const Acquire& command) {
   auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
@@ -90,6 +93,8 @@ Outcome Step::operator()(const Acquire& command) {
   return acquire_new(*lease, wanted, command);
 }
 
+// The answer of a request that waits is its present queue position, not the one at the time of the
+// first answer.
 std::optional<Outcome> Step::find_answer(const Lease& lease, RequestId request, Kind kind) const {
   const auto entry = request == RequestId{} ? std::nullopt : lease.history.find(request);
   if (!entry) {
@@ -121,6 +126,8 @@ std::optional<Outcome> Step::find_answer(const Lease& lease, RequestId request, 
   return released != nullptr ? Outcome(*released) : Outcome(*downgraded);
 }
 
+// With several items, the largest position counts: the request is granted when the slowest of its
+// queues has reached it.
 Queued Step::queued(const Wait& wait) const {
   Queued answer{.ticket = wait.ticket};
   for (const auto& item : wait.items) {
@@ -134,6 +141,8 @@ Queued Step::queued(const Wait& wait) const {
   return answer;
 }
 
+// A covered mode is a reentry: it keeps the token and increments the count. A stronger one is an
+// upgrade: it is queued before all other waits, and gets a new token.
 Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Acquire& command) {
   if (hold.count >= state_.limits.reentries_max) {
     return Refused{{.code = Errc::resource_exhausted, .detail = "the hold is entered too often"}};
@@ -156,6 +165,9 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
   return acquire_new(lease, wanted, command);
 }
 
+// Grants at once if the request is admissible; else refuses it (a try, or a self-deadlock) or
+// queues it. An upgrade that is granted at once is the only grant that can close a cycle: see
+// suspect_.
 Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& command) {
   if (!is_restoring() && Admission(state_.locks, visits_).admits(wanted)) {
     if (auto error = check_limits(wanted, LimitsFor::hold, state_)) {
@@ -215,6 +227,9 @@ bool Step::is_self_blocking(const Wait& wanted) {
   return own.is_self_blocking();
 }
 
+// The wait is added before the search, because the search starts from the waits of the lease; it is
+// removed again if it closes a cycle. So the requester is always the victim of a cycle that it
+// closes.
 Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
   const auto ticket = wanted.ticket;
   add_wait(wanted);
@@ -243,6 +258,8 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
   return queued(wanted);
 }
 
+// An upgrade replaces its hold under the new token and keeps the first create_revision. Its own
+// request is over at once: the request that began the hold stays the live one.
 Granted Step::grant(Lease& lease, const Wait& wanted) {
   visits_.add(wanted.items.size());
   const FencingToken token{state_.revision.get()};

@@ -13,6 +13,8 @@ Refused invalid(std::string detail) {
 
 }  // namespace
 
+// A downgrade to the present mode succeeds without an event, so that a client need not know the
+// mode that it has.
 Outcome Step::operator()(const Downgrade& command) {
   auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
@@ -39,6 +41,8 @@ Outcome Step::operator()(const Downgrade& command) {
   return downgraded;
 }
 
+// While an upgrade of the hold waits, a downgrade would contradict it, and the wait would upgrade a
+// mode that it was not computed from.
 std::optional<Refused> Step::refusal_of(const Downgrade& command) const {
   const auto* hold = state_.locks.find(command.token);
   if (hold == nullptr || hold->lease != command.lease) {

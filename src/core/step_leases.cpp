@@ -36,6 +36,8 @@ std::vector<Ending<Record>> in_name_order(const std::vector<Record>& records) {
 
 }  // namespace
 
+// Idempotent for a client that chooses the id: a retry returns the lease as it is. A late copy
+// after the end of the lease is refused, because it would recreate the lease.
 Outcome Step::operator()(const GrantLease& command) {
   if (auto error = check(command, state_.limits)) {
     return Refused{*std::move(error)};
@@ -70,6 +72,8 @@ Outcome Step::operator()(const GrantLease& command) {
   return LeaseGranted{.id = lease.id, .ttl = lease.ttl, .deadline = lease.deadline};
 }
 
+// A lost lease is an answer, not an error: one command renews many leases, of which some may have
+// expired.
 Outcome Step::operator()(const RenewLeases& command) {
   if (auto error = check(command, state_.limits)) {
     return Refused{*std::move(error)};
@@ -102,6 +106,7 @@ void Step::refresh(Lease& lease) {
   }
 }
 
+// Answers like a renewal of one lease, because clients handle both in the same way.
 Outcome Step::operator()(const SetTtl& command) {
   if (is_unconfirmed(command.lease)) {
     return Renewed{{{.id = command.lease, .ttl = std::nullopt, .is_unconfirmed = true}}};
@@ -147,6 +152,8 @@ void Step::end_leases(std::span<const LeaseId> leases, EventType why) {
   process_touched();
 }
 
+// Notices are in the order of tickets and events in the order of names, whatever the order of
+// `leases`.
 void Step::end_waits_of(std::span<const LeaseId> leases, EventType why) {
   std::vector<Wait> waits;
   for (const auto id : leases) {
@@ -179,6 +186,7 @@ void Step::end_holds_of(std::span<const LeaseId> leases, EventType why) {
   }
 }
 
+// Removes all holds before it emits events, so that the events of several holds are in name order.
 std::vector<Hold> Step::end_holds(std::span<const FencingToken> tokens, EventType why) {
   std::vector<Hold> holds;
   for (const auto token : tokens) {

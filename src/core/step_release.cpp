@@ -29,6 +29,8 @@ Outcome Step::operator()(const Release& command) {
   return release(*lease, command);
 }
 
+// Both outcomes are remembered: a retry of a release must neither count down twice nor turn into an
+// error.
 Outcome Step::release(Lease& lease, const Release& command) {
   const auto* token = std::get_if<FencingToken>(&command.what);
   auto outcome = token != nullptr ? release_token(lease, *token)
@@ -42,6 +44,8 @@ Outcome Step::release(Lease& lease, const Release& command) {
   return outcome;
 }
 
+// Checks the lease, so that a client cannot release the hold of another one by its token. A
+// reentered hold is only counted down.
 Outcome Step::release_token(Lease& lease, FencingToken token) {
   const auto* hold = state_.locks.find(token);
   if (hold == nullptr || hold->lease != lease.id) {
@@ -64,6 +68,7 @@ Outcome Step::release_token(Lease& lease, FencingToken token) {
   return Released{};
 }
 
+// A target has no capacity, so whether it means a semaphore follows from the lock record.
 Outcome Step::release_item(Lease& lease, const Target& target) {
   auto wanted = like(target);
   const auto* lock = state_.locks.find(wanted.resource());
@@ -109,6 +114,8 @@ void Step::remove_item(FencingToken token, std::size_t index, EventType why) {
   }
 }
 
+// If the request was granted already, returns that grant, and the client has to release it. So a
+// client that gives up never loses a lock without knowing it.
 Outcome Step::operator()(const Abandon& command) {
   auto* lease = state_.leases.edit(command.lease);
   if (lease == nullptr) {
@@ -138,6 +145,8 @@ Outcome Step::operator()(const Abandon& command) {
   return cancelled;
 }
 
+// Releases only the items at this resource; a hold with other items continues with them. The holder
+// is notified by a Loss.
 Outcome Step::operator()(const ForceRelease& command) {
   if (auto error = check(command, state_.limits)) {
     return Refused{*std::move(error)};

@@ -8,6 +8,8 @@
 
 namespace tenure::core {
 
+// Nothing was granted during the grace period, so every wait may be admissible now: touches all
+// resources that have waits.
 std::vector<LeaseId> Step::end_restoration() {
   auto& restoration = state_.restoration;
   if (!is_restoring() || state_.now < restoration.until) {
@@ -27,6 +29,8 @@ std::vector<LeaseId> Step::end_restoration() {
   return leases;
 }
 
+// A client whose holds the state cannot confirm loses its lease: it relies on a lock that may be
+// granted to another client after the grace period.
 Outcome Step::operator()(const ConfirmHolds& command) {
   if (command.tokens.size() > state_.limits.items_per_lease_max) {
     return Refused{{.code = Errc::invalid_argument,
@@ -47,6 +51,9 @@ Outcome Step::operator()(const ConfirmHolds& command) {
   return Renewed{{{.id = lease.id, .ttl = lease.ttl}}};
 }
 
+// First checks all tokens, then changes the state: a refused confirmation ends the lease as a
+// whole. Holds that the client did not send were released after the backup, and end. The counts are
+// those of the client, which may have released some reentries since.
 bool Step::confirm(const ConfirmHolds& command) {
   visits_.add(command.tokens.size());
   std::map<FencingToken, std::uint32_t> counts;

@@ -47,6 +47,7 @@ Bytes Usage::of_user(std::string_view user) const {
   return it == users_.end() ? Bytes{} : it->second;
 }
 
+// Users without bytes have no entry, so that two states with the same leases are equal.
 void Usage::add(std::string_view user, const Bytes& bytes) {
   total_ += bytes;
   if (user.empty()) {

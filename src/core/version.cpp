@@ -32,6 +32,8 @@ std::vector<LeaseId> ids_of(const LeaseTable& leases) {
 
 }  // namespace
 
+// The result has to equal the state of a member that was restored from a snapshot in the new
+// format. So it removes exactly what that format lacks.
 void convert(State& state, ClusterVersion version) {
   if (version == state.version) {
     return;

@@ -51,6 +51,8 @@ Detector::Detector(Transactions& txns, const LockManagerOptions& options)
       choose_(options.choose_victim),
       kept_max_(options.deadlocks_kept) {}
 
+// While transactions run, each one is latched for the visit alone, so edges may be stale by the end
+// of the search. Frozen transactions are latched already.
 void Detector::visit(TxnId txn, Mode mode, const auto& use) {
   if (mode == Mode::frozen) {
     if (Txn* const found = txns_.find(txn); found != nullptr) {
@@ -93,6 +95,7 @@ std::optional<TxnId> Detector::find_closing_member(TxnId start, Mode mode) {
   return std::nullopt;
 }
 
+// Follows the predecessors that the search has marked, from the closing member back to `start`.
 Detector::Cycle Detector::find_cycle_frozen(TxnId start) {
   const auto closer = find_closing_member(start, Mode::frozen);
   if (!closer) {
@@ -106,6 +109,10 @@ Detector::Cycle Detector::find_cycle_frozen(TxnId start) {
   return cycle;
 }
 
+// Usually one search without a result. A suspected cycle is verified and resolved with all
+// transactions stopped; this is repeated, because one new wait can close several cycles, and a
+// grant out of turn can close another one. The custom policy runs without the mutex, since it is
+// user code.
 Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> policy) {
   std::unique_lock searching(search_mutex_);
   Resolution resolution;
@@ -128,6 +135,8 @@ Detector::Resolution Detector::check(TxnId start, std::optional<VictimPolicy> po
   return resolution;
 }
 
+// Prefers a grant out of turn to a victim: a cycle that contains an edge by queue order only is no
+// conflict of modes, and no transaction has to be rolled back.
 bool Detector::resolve_frozen(CheckState& state, Resolution& resolution,
                               std::vector<DeadlockMember>& undecided) {
   Wakes wakes;
@@ -175,6 +184,8 @@ std::optional<TxnId> Detector::decide(const std::vector<DeadlockMember>& members
   return is_sound ? state.proposed : choose_by(VictimPolicy::youngest, members);
 }
 
+// Searches a copy of the graph first, which latches one stripe at a time. Only a cycle in the copy
+// is checked further.
 std::optional<Deadlock> Detector::check_all() {
   for (;;) {
     WaitForGraph graph;
@@ -197,6 +208,8 @@ std::optional<Deadlock> Detector::check_all() {
   }
 }
 
+/// The wait of `txn` that `next` blocks; null if there is none. A transaction may have several
+/// waits, one per thread.
 Waiter* Detector::edge_of(Txn& txn, TxnId next) {
   std::vector<TxnId> blockers;
   for (Waiter* const waiter : txn.waits) {
@@ -236,6 +249,8 @@ std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {
   return members;
 }
 
+// Ends all waits of the victim, also those outside of the cycle: its threads have to return, so
+// that the transaction can release its locks.
 void Detector::condemn(const Deadlock& deadlock, Wakes& wakes) {
   Txn& victim = *txns_.find(deadlock.victim);
   victim.verdict = std::make_shared<const Deadlock>(deadlock);

@@ -44,6 +44,7 @@ class Detector {
   /// Resolves one cycle among all waits. Returns nothing if there is none.
   std::optional<Deadlock> check_all();
 
+  /// Reports of the last deadlocks, oldest first.
   [[nodiscard]] std::vector<DeadlockReport> recent() const;
 
  private:
@@ -63,11 +64,13 @@ class Detector {
   /// Returns the last member of a cycle through `start`, if there is one. In mode `running`, it
   /// finds every existing cycle, but may report one that does not exist.
   [[nodiscard]] std::optional<TxnId> find_closing_member(TxnId start, Mode mode);
+  /// A cycle through `start`; empty if there is none. REQUIRES: all transactions are stopped.
   [[nodiscard]] Cycle find_cycle_frozen(TxnId start);
   /// Calls look(txn) if there is such a transaction.
   void visit(TxnId txn, Mode mode, const auto& use);
 
   [[nodiscard]] Waiter* edge_of(Txn& txn, TxnId next);
+  /// Grants one waiter of the cycle out of turn, if one is blocked by queue order only.
   [[nodiscard]] std::optional<TxnId> admit_one(const Cycle& cycle, Wakes& wakes);
   [[nodiscard]] std::vector<DeadlockMember> members_of(const Cycle& cycle);
   /// Returns the victim; nothing if the custom policy has to choose first.
@@ -77,7 +80,9 @@ class Detector {
   /// none. If the custom policy has to choose first, `undecided` gets the members.
   [[nodiscard]] bool resolve_frozen(CheckState& state, Resolution& resolution,
                                     std::vector<DeadlockMember>& undecided);
+  /// Makes the victim fail: ends its waits, and its next call, with the deadlock.
   void condemn(const Deadlock& deadlock, Wakes& wakes);
+  /// Adds a report for recent().
   void remember(Deadlock deadlock, std::vector<DeadlockMember> members);
 
   Transactions& txns_;

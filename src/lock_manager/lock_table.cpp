@@ -20,6 +20,8 @@ constexpr std::uint64_t first_own_txn = std::uint64_t{1} << 63U;
 /// other transactions of the stripe are not blocked for long.
 constexpr std::size_t released_at_once = 1024;
 
+/// Number of shards: a power of two. The default of 128 per CPU makes it unlikely that two running
+/// threads need the same latch; each shard takes one cache line, so 4096 shards take 256 KiB.
 std::size_t shard_count(const LockManagerOptions& options) {
   if (options.shards) {
     return std::bit_ceil(std::max<std::size_t>(*options.shards, 1));
@@ -46,6 +48,7 @@ std::unexpected<Error> fail_name(const Target& target) {
                   std::to_string(std::get<std::string_view>(target).size()));
 }
 
+/// Deadlock error. Lists at most 16 members, because a cycle may have thousands.
 std::unexpected<Error> fail_deadlock(const Deadlock& deadlock) {
   std::string text = "transaction " + to_string(deadlock.victim) + " is the victim of the cycle ";
   constexpr std::size_t shown_max = 16;
@@ -68,6 +71,7 @@ Error exhausted_error() {
   return attempt == Attempt::acquired || attempt == Attempt::reacquired;
 }
 
+/// Sets the target of a waiter.
 void set_target(Waiter& waiter, std::uint64_t resource) {
   waiter.resource = resource;
 }
@@ -88,6 +92,8 @@ LockTable::LockTable(const LockManagerOptions& options)
       detector_(txns_, options_),
       next_txn_(first_own_txn) {}
 
+// Numbered resources come first: they are the hot path. A name is referenced during the call, so
+// that its number stays valid until the lock itself holds a reference.
 template <class Use>
 auto LockTable::with_table(const Target& target, Use&& use) {
   if (const auto* const resource = std::get_if<ResourceId>(&target)) [[likely]] {
@@ -103,6 +109,7 @@ auto LockTable::with_table(const Target& target, Use&& use) {
   return use(names_, name.id());
 }
 
+// A pinned record is never idle, so it is neither destroyed nor reused while a handle refers to it.
 Txn& LockTable::pin(const TransactionOptions& options) {
   const TxnId id = options.id ? *options.id : TxnId(next_txn_.fetch_add(1));
   const auto txn = txns_.enter(id);
@@ -120,6 +127,8 @@ void LockTable::unpin(Txn& txn) {
   entered->verdict.reset();
 }
 
+// Fast path of every acquire: one attempt without a waiter. The slow path repeats it with a waiter,
+// so that an uncontended acquire never constructs one.
 template <class Table, class Key>
 [[gnu::always_inline]] inline Attempt LockTable::attempt(Table& table, const Key& key,
                                                          TxnRef caller, LockMode mode) {
@@ -135,6 +144,8 @@ template <class Table, class Key>
   return txn->waits.empty() ? outcome : Attempt::acquired_while_waiting;
 }
 
+// A victim is reported by the first call that finds it, and then counts as notified: from then on,
+// a release of all locks ends its state of victim.
 Result<void> LockTable::result_of(Attempt attempt, TxnRef caller) {
   switch (attempt) {
     case Attempt::acquired:
@@ -159,6 +170,9 @@ Result<void> LockTable::result_of(Attempt attempt, TxnRef caller) {
   return fail_deadlock(*txn->verdict);
 }
 
+// Slow path of a blocking acquire. The waiter is on the stack of this thread. It is queued and
+// listed under the stripe of the transaction, so that a detector or release_all() finds it; the
+// detector runs after the stripe is released, because it latches other stripes.
 template <class Table, class Key>
 Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
   const auto& [caller, mode, options] = asked;
@@ -249,6 +263,8 @@ bool LockTable::may_close_a_cycle(Txn& txn) {
          keys_.may_have_waiters(txn) || bytes_.may_have_waiters(txn);
 }
 
+// The waiter may have been granted, cancelled or made a victim while its thread woke up. Under the
+// stripe of the transaction its state is final, or it is still pending and is removed here.
 Result<void> LockTable::finish_wait(Waiter& waiter, TxnRef caller, const WaitOptions& options) {
   Wakes wakes;
   const auto txn = enter_existing(caller);
@@ -267,6 +283,8 @@ Result<void> LockTable::finish_wait(Waiter& waiter, TxnRef caller, const WaitOpt
   }
 }
 
+// One step of a polled request: continues an earlier request for the same target, or makes a new
+// attempt. A request in another mode replaces the earlier one at the end of the queue.
 template <class Table, class Key>
 LockTable::RequestStep LockTable::request_once(Table& table, const Key& key, TxnRef caller,
                                                LockMode mode) {
@@ -362,6 +380,8 @@ void LockTable::mark_notified(TxnRef caller) {
   enter(caller)->notified = true;
 }
 
+/// Ends all waits of the transaction. Returns the number of locks that were granted but not claimed
+/// yet, and are released here.
 std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
   std::size_t locks = 0;
   while (!txn.waits.empty()) {
@@ -420,6 +440,8 @@ std::size_t LockTable::holder_count(const Target& target) {
   return with_table(target, [](auto& table, const auto& key) { return table.holder_count(key); });
 }
 
+/// Releases at most `at_most` locks. Bounded, so that a transaction with a million locks does not
+/// keep its stripe latched for long.
 std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes) {
   // Fine to coarse: of a hierarchy, descendants before their ancestors.
   std::size_t count = 0;
@@ -432,6 +454,8 @@ std::size_t LockTable::release_some(Txn& txn, std::size_t at_most, Wakes& wakes)
   return count;
 }
 
+// Common case: all locks fit into one portion, and the stripe is latched once. A victim is cleared
+// if it was notified; or if it had nothing to release, because then this call acknowledges it.
 std::size_t LockTable::release_all(TxnRef caller) {
   Wakes wakes;
   const auto txn = enter_existing(caller);

@@ -84,21 +84,27 @@ class LockTable {
   template <class Use>
   auto with_table(const Target& target, Use&& use);
 
+  /// One attempt without waiting.
   template <class Table, class Key>
   Attempt attempt(Table& table, const Key& key, TxnRef caller, LockMode mode);
+  /// Arguments of a blocking acquire.
   struct Wait {
     TxnRef caller;
     LockMode mode{};
     const WaitOptions& options;
   };
+  /// Queues a waiter and blocks the thread until it is completed.
   template <class Table, class Key>
   Result<void> wait(Table& table, const Key& key, const Wait& asked);
+  /// Result of one step of a polled request.
   struct RequestStep {
     RequestResult answer;
     bool may_close_a_cycle = false;
   };
+  /// One step of a polled request, without a deadlock search.
   template <class Table, class Key>
   RequestStep request_once(Table& table, const Key& key, TxnRef caller, LockMode mode);
+  /// A polled request with the deadlock search that it may need.
   template <class Table, class Key>
   RequestResult request_and_check(Table& table, const Key& key, TxnRef caller, LockMode mode);
 
@@ -108,13 +114,19 @@ class LockTable {
   [[nodiscard]] Transactions::Entered enter_existing(TxnRef caller) {
     return caller.pinned != nullptr ? txns_.enter(*caller.pinned) : txns_.enter_existing(caller.id);
   }
+  /// Result of a wait whose thread has returned; removes the waiter.
   [[nodiscard]] Result<void> finish_wait(Waiter& waiter, TxnRef caller, const WaitOptions& options);
+  /// Cancels all waits of a transaction.
   [[nodiscard]] std::size_t end_waits(Txn& txn, Wakes& wakes);
+  /// Releases at most `at_most` locks of a transaction.
   [[nodiscard]] std::size_t release_some(Txn& txn, std::size_t at_most, Wakes& wakes);
+  /// Releases the rest in portions, and yields the stripe between them.
   [[nodiscard]] std::size_t finish_release(Txn& txn, std::size_t count);
+  /// Whether a new wait of `txn` may close a cycle; conservative.
   [[nodiscard]] bool may_close_a_cycle(Txn& txn);
   /// Result of an attempt for the caller. A victim gets the deadlock error, and is then notified.
   [[nodiscard]] Result<void> result_of(Attempt attempt, TxnRef caller);
+  /// Records that the victim has got the deadlock error.
   void mark_notified(TxnRef caller);
 
   LockManagerOptions options_;

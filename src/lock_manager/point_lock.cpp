@@ -11,6 +11,8 @@ std::unexpected<Error> fail_downgrade(LockMode held, LockMode wanted) {
                                           ": ask for a mode that it covers");
 }
 
+// A holder that requests another mode claims the join of both, and does not conflict with its own
+// hold.
 PointLock::Claimed PointLock::claim_of(LockMode mode, const Holder* self) const noexcept {
   if (self == nullptr) {
     return {.mode = mode, .against = held_.mask()};
@@ -18,6 +20,9 @@ PointLock::Claimed PointLock::claim_of(LockMode mode, const Holder* self) const 
   return {.mode = join(self->mode, mode), .against = held_.mask_without(self->mode)};
 }
 
+// A request that its hold covers is only counted, whatever the queue contains: it would wait for
+// waiters that wait for it. An upgrade has to respect waiting upgrades only, because all other
+// waiters wait for this holder anyway. A new request has to respect the whole queue.
 Attempt PointLock::try_acquire(TxnId txn, LockMode mode, std::uint32_t slot) {
   Holder* const self = holders_.find(txn);
   if (self != nullptr && self->count == count_max) {
@@ -97,6 +102,9 @@ void PointLock::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   grant_waiters(wakes);
 }
 
+// One pass in queue order. `staying` collects the modes of waiters that stay: a later waiter may
+// pass only those that it is compatible with. Ends at the first exclusive one, so a release with a
+// long queue of writers costs O(1).
 void PointLock::grant_waiters(Wakes& wakes) {
   ModeMask staying = 0;
   for (auto next = queue_.begin(); next != queue_.end();) {
@@ -122,6 +130,8 @@ bool PointLock::is_closed_to(const Waiter& waiter, ModeMask staying) const noexc
   return (held_.mask() & exclusive) != 0 && holders_.begin()->txn != waiter.txn;
 }
 
+// The hold has no slot until the waiter claims it: the list of its transaction is guarded by
+// another stripe, which must not be latched here.
 void PointLock::grant(Waiter& waiter, LockMode mode, Wakes& wakes) {
   unlink(waiter);
   Holder* const self = holders_.find(waiter.txn);
@@ -160,6 +170,8 @@ void PointLock::unlink(Waiter& waiter) {
   }
 }
 
+// Reads the queue backwards from the waiter, and stops at the nearest exclusive waiter: in a queue
+// of n writers each wait then has one edge instead of n.
 void PointLock::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) const {
   const ModeMask conflicting = conflicts_of(waiter.mode);
   for (auto before = WaitQueue::s_iterator_to(waiter); before != queue_.begin();) {

@@ -50,13 +50,17 @@ class alignas(64) PointLock {
   /// Releases one acquisition. With the last one, removes the holder, grants waiters, and returns
   /// the slot of the holder.
   std::optional<std::uint32_t> release_one(Holder& holder, Wakes& wakes);
+  /// Removes a holder whatever its count, and grants waiters.
   void remove_holder(Holder& holder, Wakes& wakes);
 
   /// REQUIRES: covers(holder.mode, mode).
   void downgrade(Holder& holder, LockMode mode, Wakes& wakes);
 
+  /// Removes a waiter, completes it with `outcome`, and grants waiters behind it.
   void leave(Waiter& waiter, WaitState outcome, Wakes& wakes);
+  /// Grants a waiter ahead of its turn if no holder blocks it; for the Detector.
   [[nodiscard]] bool admit_out_of_turn(Waiter& waiter, Wakes& wakes);
+  /// Appends the edges of the wait-for graph from this waiter; implied ones may be left out.
   void blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) const;
 
   [[nodiscard]] bool is_unused() const noexcept { return holders_.empty() && queue_.empty(); }
@@ -71,6 +75,7 @@ class alignas(64) PointLock {
     LockMode mode;     ///< Mode that the transaction would hold.
     ModeMask against;  ///< Modes of the other holders.
   };
+  /// Claim of a request, given the hold of its transaction, if any.
   [[nodiscard]] Claimed claim_of(LockMode mode, const Holder* self) const noexcept;
 
   /// Grants, in queue order, each waiter that conflicts with no holder and no waiter that stays
@@ -79,7 +84,9 @@ class alignas(64) PointLock {
   /// Early exit of grant_waiters(): behind an exclusive holder or waiter no waiter is admissible,
   /// except the holder itself.
   [[nodiscard]] bool is_closed_to(const Waiter& waiter, ModeMask staying) const noexcept;
+  /// Makes a waiter a holder, or upgrades its hold.
   void grant(Waiter& waiter, LockMode mode, Wakes& wakes);
+  /// Removes a waiter from the queue and its counts.
   void unlink(Waiter& waiter);
 
   // Uncontended readers write the first cache line only; they read the rest.

@@ -23,8 +23,7 @@ namespace tenure::detail {
 ///
 ///   representation   holders          waiters   where
 ///   free             0                no        nowhere
-///   thin             1                no        inline_, else overflow_->thin
-///   thin             2                no        inline_
+///   thin             1 to 3           no        inline_; one may be in overflow_->thin
 ///   fat              any              any       overflow_->fat (a PointLock)
 ///
 /// An uncontended acquire and release touch this cache line only. A thin lock is inflated when it

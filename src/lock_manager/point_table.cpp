@@ -16,6 +16,9 @@ PointTable<kind>::PointTable(const Setup& setup)
       limits_(setup.limits),
       names_(setup.names) {}
 
+// In this order: a thin lock that the transaction can take or count; a thin lock that gets another
+// holder without a conflict; a fat lock. A thin lock is inflated only for a waiter, or for a holder
+// without room in the shard.
 template <PointKind kind>
 Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Request& request) {
   const auto [id, mode, waiter] = request;
@@ -51,6 +54,7 @@ Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Requ
   return attempt == Attempt::blocked && waiter != nullptr ? enqueue(*fat, txn, *waiter) : attempt;
 }
 
+// The limit counts entries of the list, so a lock that the transaction holds already is exempt.
 template <PointKind kind>
 Attempt PointTable<kind>::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode) {
   if (txn.lock_count >= limits_.locks_per_transaction_max && lock.holders().find(txn.id) == nullptr)
@@ -65,6 +69,8 @@ Attempt PointTable<kind>::acquire_fat(PointLock& lock, Txn& txn, std::uint64_t i
   return attempt;
 }
 
+// The waiter keeps a reference to the name: the lock may be released by all holders, and its name
+// must not be forgotten while it is waited for.
 template <PointKind kind>
 Attempt PointTable<kind>::enqueue(PointLock& lock, Txn& txn, Waiter& waiter) {
   if (lock.queue().size() >= limits_.waiters_per_lock_max) {
@@ -87,6 +93,8 @@ Waiter* PointTable<kind>::find_wait(const Txn& txn, std::uint64_t id) const {
   return nullptr;
 }
 
+// The latch of the shard is released before remove_slot(), which latches the shard of the lock that
+// moves into the free slot: two shards are never latched at once.
 template <PointKind kind>
 bool PointTable<kind>::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) {
   std::uint32_t slot = no_slot;
@@ -116,6 +124,7 @@ bool PointTable<kind>::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) 
   return true;
 }
 
+// The last entry of the list has moved into the slot of a removed one.
 template <PointKind kind>
 void PointTable<kind>::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot) {
   PointShard& shard = shard_of(id);
@@ -127,6 +136,7 @@ void PointTable<kind>::move_slot(const Txn& txn, std::uint64_t id, std::uint32_t
   holder->slot = slot;
 }
 
+// Releases all acquisitions of one lock at once, for release_all().
 template <PointKind kind>
 void PointTable<kind>::release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id,
                                       Wakes& wakes) {
@@ -160,6 +170,8 @@ Result<void> PointTable<kind>::downgrade(Txn& txn, std::uint64_t id, LockMode mo
   return {};
 }
 
+// Visits at most 64 locks: this runs before every wait, and the search that it may save visits more
+// only if there are waiters.
 template <PointKind kind>
 bool PointTable<kind>::may_have_waiters(Txn& txn) {
   constexpr std::size_t looked_at_max = 64;
@@ -178,6 +190,7 @@ bool PointTable<kind>::may_have_waiters(Txn& txn) {
   return false;
 }
 
+// The waiter may have been granted by another thread before this one latched the shard.
 template <PointKind kind>
 bool PointTable<kind>::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   const std::uint64_t id = waiter.resource;
@@ -195,6 +208,9 @@ bool PointTable<kind>::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   return true;
 }
 
+// Another thread of the transaction may have released the lock since the grant, or acquired it
+// again, which has added it to the list. In both cases the reference of the waiter to the name is
+// redundant.
 template <PointKind kind>
 bool PointTable<kind>::claim(Txn& txn, Waiter& waiter) {
   ++txn.work;
@@ -219,6 +235,7 @@ bool PointTable<kind>::claim(Txn& txn, Waiter& waiter) {
   return is_held;
 }
 
+// The grant is reverted like a release, and a granted upgrade is downgraded to the mode before it.
 template <PointKind kind>
 bool PointTable<kind>::undo(Txn& txn, Waiter& waiter, Wakes& wakes) {
   const std::uint64_t id = waiter.resource;
@@ -298,6 +315,7 @@ std::string PointTable<kind>::describe(const Waiter& waiter) const {
   return text_of(waiter.resource);
 }
 
+// Consistent per shard, not across shards: a snapshot never stops the table.
 template <PointKind kind>
 void PointTable<kind>::snapshot(std::vector<LockView>& views) {
   const auto view_of = [](const Holder& holder) {

@@ -63,6 +63,10 @@ bool RangeTable<Keys>::blocks(const Entry& other, const Entry& self) noexcept {
          (other.is_held() || precedes(other, self));
 }
 
+// One search of the tree answers three questions: which mode the transaction already holds on a
+// range that contains this one (then the request is an upgrade), whether a holder blocks it, and
+// whether a waiter does. An upgrade is blocked by other upgrades only, since all other waiters wait
+// for this holder anyway.
 template <class Keys>
 auto RangeTable<Keys>::find_conflict(const Space& space, TxnId txn, const Range& range,
                                      LockMode mode) -> Conflict {
@@ -93,6 +97,8 @@ auto RangeTable<Keys>::find_conflict(const Space& space, TxnId txn, const Range&
   return conflict;
 }
 
+// Every acquisition is an entry of its own, also one inside a held range, so that each can be
+// released on its own.
 template <class Keys>
 Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Waiter* waiter) {
   Shard& shard = shard_of(keys.space);
@@ -132,6 +138,8 @@ Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Wai
   return Attempt::queued;
 }
 
+// The last acquired entry of exactly this range: entries of one range are released in reverse
+// order.
 template <class Keys>
 auto RangeTable<Keys>::find_held(const Space& space, TxnId txn, const Range& range) -> Entry* {
   Entry* last = nullptr;
@@ -145,6 +153,8 @@ auto RangeTable<Keys>::find_held(const Space& space, TxnId txn, const Range& ran
   return last;
 }
 
+// An entry that was granted to a waiter belongs to that waiter until it is claimed. It is marked as
+// released, and the waiter finds that when it claims it.
 template <class Keys>
 bool RangeTable<Keys>::release(Txn& txn, const Keys& keys, Wakes& wakes) {
   Entry* entry = nullptr;
@@ -219,6 +229,8 @@ Result<void> RangeTable<Keys>::downgrade(Txn& txn, const Keys& keys, LockMode mo
   return {};
 }
 
+// Only waits that overlap the freed range can have become admissible. In queue order, because each
+// grant may block later ones.
 template <class Keys>
 void RangeTable<Keys>::grant_waiters(Space& space, const Range& freed, Wakes& wakes) {
   if (space.waiting == 0) {
@@ -259,6 +271,8 @@ Waiter* RangeTable<Keys>::find_wait(const Txn& txn, const Keys& keys) const {
   return nullptr;
 }
 
+// Conservative: any waiter in a space of the transaction counts, and so does a list of more than 64
+// entries.
 template <class Keys>
 bool RangeTable<Keys>::may_have_waiters(Txn& txn) {
   constexpr std::size_t looked_at_max = 64;
@@ -270,6 +284,7 @@ bool RangeTable<Keys>::may_have_waiters(Txn& txn) {
          });
 }
 
+// The waiter may have been granted by another thread before this one latched the shard.
 template <class Keys>
 bool RangeTable<Keys>::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   Entry& entry = entry_of(waiter);
@@ -314,6 +329,8 @@ bool RangeTable<Keys>::undo(Txn& /*txn*/, Waiter& waiter, Wakes& wakes) {
   return true;
 }
 
+// Leaves out transactions that are reachable through the closest exclusive waiter ahead, if its
+// range contains this one: in a queue of n writers each wait then has one edge instead of n.
 template <class Keys>
 void RangeTable<Keys>::blockers_of(const Waiter& waiter, std::vector<TxnId>& blockers) {
   const Entry& self = entry_of(waiter);

@@ -46,9 +46,11 @@ class RangeTable final : public WaiterTable {
   [[nodiscard]] Result<void> downgrade(Txn& txn, const Keys& keys, LockMode mode, Wakes& wakes);
   std::size_t release_last(Txn& txn, std::size_t at_most, Wakes& wakes);
   [[nodiscard]] Waiter* find_wait(const Txn& txn, const Keys& keys) const;
+  /// Whether a transaction may wait for a lock of `txn`; conservative.
   [[nodiscard]] bool may_have_waiters(Txn& txn);
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Keys& keys);
   [[nodiscard]] std::size_t holder_count(const Keys& keys);
+  /// Number of entries of a space, held and waiting.
   [[nodiscard]] std::size_t range_count(ResourceId space);
   void snapshot(std::vector<LockView>& views);
 
@@ -99,15 +101,21 @@ class RangeTable final : public WaiterTable {
     return Keys{.space = entry.space, .range = entry.range};
   }
 
+  /// Conflicts of a new request with the entries of a space.
   static Conflict find_conflict(const Space& space, TxnId txn, const Range& range, LockMode mode);
+  /// Queue order of two waiting entries.
   [[nodiscard]] static bool precedes(const Entry& one, const Entry& other) noexcept;
+  /// Whether `other` blocks `self`. REQUIRES: their ranges overlap.
   [[nodiscard]] static bool blocks(const Entry& other, const Entry& self) noexcept;
+  /// Last acquired entry of `txn` with exactly this range; null if there is none.
   [[nodiscard]] static Entry* find_held(const Space& space, TxnId txn, const Range& range);
+  /// Grants waiters that overlap the freed range and are not blocked any more.
   static void grant_waiters(Space& space, const Range& freed, Wakes& wakes);
   /// Removes a held entry from its space and grants waiters that it blocked.
   static void remove_held(Shard& shard, Entry& held, Wakes& wakes) TENURE_REQUIRES(shard.latch);
   static void grant(Space& space, Entry& entry, Wakes& wakes);
   static void snapshot_space(const Space& space, std::map<std::string, LockView>& views);
+  /// Removes an entry from the list of its transaction, and destroys it.
   void drop_from_list(Txn& txn, const Entry& entry);
 
   std::vector<Shard> shards_;

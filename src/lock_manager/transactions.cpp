@@ -49,6 +49,7 @@ Txn* Transactions::Stripe::find(std::uint64_t id) {
   return found == known.end() ? nullptr : found->second.get();
 }
 
+// The previous warm record is displaced first, so that at most one idle record exists per stripe.
 Txn* Transactions::Stripe::look_up(std::uint64_t id) {
   Txn* const txn = find(id);
   if (txn == nullptr || txn == warm) {
@@ -88,6 +89,7 @@ void Transactions::Stripe::displace_warm() {
   warm = nullptr;
 }
 
+// The latch is not fair: without the yield, this thread would usually get it back at once.
 void Transactions::yield_latch(sys::Latch& latch) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   latch.unlock();
   std::this_thread::yield();
@@ -99,6 +101,8 @@ Txn* Transactions::find_or_make(Stripe& stripe, TxnId id) TENURE_NO_THREAD_SAFET
   return found != nullptr ? found : &stripe.make(id.get());
 }
 
+// Waits until a release_all() of the same transaction has finished. Otherwise a lock acquired
+// between two of its portions would stay held after it.
 Txn* Transactions::find_not_ending(Stripe& stripe, TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   for (;;) {
     Txn* const txn = stripe.look_up(id.get());
@@ -118,6 +122,8 @@ Txn* Transactions::find(TxnId id) TENURE_NO_THREAD_SAFETY_ANALYSIS {
   return stripe_of(id).find(id.get());
 }
 
+// Latches all stripes in the same order, and no thread latches a second stripe otherwise, so this
+// cannot deadlock. Rare: only a suspected cycle needs it.
 Transactions::Freeze::Freeze(Transactions& all) TENURE_NO_THREAD_SAFETY_ANALYSIS : all_(all) {
   for (Stripe& stripe : all_.stripes_) {
     stripe.latch.lock();
