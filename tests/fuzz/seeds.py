@@ -149,7 +149,8 @@ def grpc_connection():
 
     written, unary = step(0, 8), b"\1"
     calls = {name: unary + headers(0, path) + data(0, b"question", True) + written * 3
-             for path, name in enumerate(("echo", "stream", "pause_reading", "finish_early", "silent"))}
+             for path, name in enumerate(
+                 ("echo", "stream", "pause_reading", "finish_early", "silent"))}
     return calls | {
         "unknown": unary + headers(0, 5, True) + written * 2,
         "many": unary + b"".join(headers(n, n % 5) + data(n, b"x" * 50 * n) for n in range(12)) +

@@ -80,8 +80,8 @@ DEFECTS = (
      ";"),
 )
 
-# These defects show in one of hundreds or thousands of runs (docs/explanation/raft_rules.md): only with --rare,
-# and with as many seeds as there is time for.
+# These defects show in one of hundreds or thousands of runs (docs/explanation/raft_rules.md). They
+# run only with --rare, which needs many seeds.
 RARE = (
     ("R1 off: a change is not the first of its message", "server/raft/replica.cpp",
      "while (end < entries.size() && entries[end].type != EntryType::change) {",

@@ -12,7 +12,7 @@
 
 namespace tenure::test {
 
-/// What connect() says, which must neither hang nor leave anything behind.
+/// Error of connect(), which must neither block nor leak threads or sockets.
 [[nodiscard]] inline Error refusal(const std::string& url,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(10)) {
   constexpr std::chrono::seconds slack{5};

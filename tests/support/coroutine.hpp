@@ -5,8 +5,7 @@
 
 namespace tenure::test {
 
-/// A coroutine that runs by itself and that nobody waits for: not even a test that has given up, so
-/// what it uses must be its own, or shared.
+/// Detached coroutine. A failed test may end before it, so it must own or share everything it uses.
 struct Detached {
   struct promise_type {
     static Detached get_return_object() noexcept { return {}; }

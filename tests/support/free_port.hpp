@@ -4,7 +4,7 @@
 
 namespace tenure::test {
 
-/// A port of the loopback that nobody uses.
+/// An unused TCP port on loopback.
 [[nodiscard]] std::uint16_t free_port();
 
 }  // namespace tenure::test

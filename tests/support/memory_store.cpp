@@ -131,13 +131,13 @@ void MemoryStore::transfer_leadership(std::uint64_t to,
     });
     if (!log_.is_leader || it == members_.end()) {
       done(fail(log_.is_leader ? Errc::invalid_argument : Errc::unavailable,
-                "there is nobody to take over, or nothing to hand over"));
+                "no successor, or this member is not the leader"));
       return;
     }
-    const auto heir = *it;
-    change_role(false, heir.id, heir.client_address);
+    const auto successor = *it;
+    change_role(false, successor.id, successor.client_address);
     if (transfer_) {
-      transfer_(heir.id);
+      transfer_(successor.id);
     }
     done({});
   });

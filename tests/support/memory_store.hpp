@@ -18,7 +18,7 @@
 
 namespace tenure::test {
 
-/// Whether leases expire because the test says so, or because it is late.
+/// Clock of the store: advanced by the test, or real time.
 enum class Time : std::uint8_t { stands_still, flows };
 
 /// A store for tests of what stands in front of it: the real state machine on a thread of its own,
@@ -94,8 +94,8 @@ class MemoryStore final : public server::Store {
   void when_transferred(Transfer transfer) { transfer_ = std::move(transfer); }
   /// Replaces the state by that of the other store, as a snapshot of the leader does.
   void restore_from(MemoryStore& leader);
-  /// So many calls of read() and of peek() from now on are `unavailable` although it leads, as when
-  /// no majority confirms that in time.
+  /// Makes the next `reads` calls of read() and `peeks` of peek() `unavailable` although the store
+  /// is the leader, as if no majority confirmed the leadership in time.
   void doubt(std::size_t reads, std::size_t peeks = 0);
   /// With a full disk proposals are `resource_exhausted`.
   void set_space(bool has_space);

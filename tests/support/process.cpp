@@ -94,7 +94,7 @@ Process::~Process() {
 void Process::say(const std::string& line) const {
   const auto text = line + '\n';
   if (::write(input_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    give_up("saying " + line);
+    give_up("cannot write: " + line);
   }
 }
 

@@ -8,13 +8,13 @@
 
 namespace tenure::test {
 
-/// A program that the test started. It ends with the test, whatever happens to the test.
+/// Child process of a test. It ends with the test, even if the test crashes.
 class Process {
  public:
   struct Command {
     std::vector<std::string> words;  ///< The program and its arguments.
-    std::string user = {};  ///< Whom to run as, if the test runs as root; empty: as itself.
-    std::filesystem::path log = "/dev/null";  ///< Where its errors go.
+    std::string user = {};  ///< User to run as if the test runs as root; empty: the same user.
+    std::filesystem::path log = "/dev/null";  ///< File for the standard error.
   };
 
   explicit Process(const Command& command);

@@ -5,11 +5,12 @@
 
 namespace tenure::test {
 
-/// How long a test that hangs may take before it fails; no test that works waits for it.
+/// Time after which a blocked test fails; no passing test waits for it.
 inline constexpr std::chrono::seconds test_timeout{30};
 
-/// Waits until `predicate()` is true. False if it still is not after 30 s. HolderQueries without a pause at
-/// first; what takes longer is done by others, who need the core.
+/// Polls until `predicate()` is true; false after 30 s. It polls without a pause for 1 ms, then
+/// sleeps between polls to leave the core to other threads.
+
 template <class Predicate>
 [[nodiscard]] bool eventually(Predicate predicate) {
   constexpr std::chrono::microseconds eager{1'000};
