@@ -16,7 +16,7 @@ class LockService {
  public:
   static constexpr std::chrono::seconds ttl{30};
 
-  /// The token of the grant, or nothing if somebody else holds the lock.
+  /// The token of the grant, or std::nullopt if another owner holds the lock.
   [[nodiscard]] std::optional<FencingToken> try_lock(const std::string& name) {
     const core::LeaseId lease{++last_lease_};
     apply(core::GrantLease{.id = lease, .ttl = ttl});
@@ -29,7 +29,7 @@ class LockService {
     }
     return std::nullopt;
   }
-  /// Lets time pass; nobody renews.
+  /// Advances the clock without renewals.
   void pass(std::chrono::seconds time) {
     now_ += time;
     apply(core::Tick{});

@@ -31,7 +31,7 @@ class PausedHolder : public ::testing::TestWithParam<std::string> {
   FencingToken serve(Process& writer) {
     EXPECT_EQ(writer.hear(), "lock");
     const auto token = service_.try_lock("x").value();
-    writer.say("granted " + std::to_string(token.get()));
+    writer.write_line("granted " + std::to_string(token.get()));
     EXPECT_EQ(writer.hear(), "holds " + std::to_string(token.get()));
     return token;
   }
@@ -47,12 +47,12 @@ class PausedHolder : public ::testing::TestWithParam<std::string> {
     const auto first = start_writer(way);
     outcome.old_token = serve(*first);  // T1
     first->pause();                     // T2: between its lock and its write
-    first->say("Y");                    // what it will write as soon as it runs again
+    first->write_line("Y");                    // what it will write as soon as it runs again
     EXPECT_EQ(service_.try_lock("x"), std::nullopt);
     service_.pass(LockService::ttl);  // T3
     const auto second = start_writer(way);
     outcome.new_token = serve(*second);  // T4
-    second->say("X");
+    second->write_line("X");
     outcome.new_answer = second->hear();  // T5
     first->resume();                      // T6
     outcome.old_answer = first->hear();   // T7

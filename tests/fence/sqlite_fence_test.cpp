@@ -53,7 +53,7 @@ TEST_F(SqliteFenceTest, requires_an_open_transaction) {
   EXPECT_EQ(fence.highest("x"), FencingToken{0});
 }
 
-TEST_F(SqliteFenceTest, of_two_conflicting_writers_one_is_rejected) {
+TEST_F(SqliteFenceTest, a_writer_that_conflicts_with_another_gets_would_block) {
   const auto first = connect();
   const auto second = connect();
   ASSERT_TRUE(SqliteFence::create_table(*first));

@@ -32,7 +32,7 @@ class Storage {
   virtual void create() = 0;
   /// Asks the fence and adds the text, as one transaction.
   [[nodiscard]] virtual FenceResult add(const Entry& entry) = 0;
-  /// Adds the text as somebody would who has never heard of fences.
+  /// Appends the text without a fence.
   virtual void add_unfenced(const Entry& entry) = 0;
 
   /// The texts in the order in which they were added.

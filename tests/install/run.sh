@@ -42,7 +42,7 @@ start_server() {
   echo "tenured does not become ready" && exit 1
 }
 
-# start_redis: sets redis_url. Somebody may take a free port before it does: then another one.
+# start_redis: sets redis_url. Another process may take the free port first, so it retries.
 start_redis() {
   local port attempt
   for attempt in 1 2 3 4 5; do
@@ -61,7 +61,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 }
 
 # compile pkg-config-path program modules...: the consumer of that name, as a distribution would,
-# which leaves out libraries that nobody seems to need
+# which drops libraries without a direct reference
 compile() {
   local path=$1 program=$2 flags
   shift 2

@@ -252,13 +252,13 @@ TEST(Grants, a_forced_release_before_the_grant_arrives_makes_the_lock_lost) {
 TEST_F(LeaseRenewal, a_rejected_lease_reports_the_cause) {
   const auto client = open();
   const detail::LeaseRecord::Terms too_short{.id = LeaseId{5}, .ttl = 1ms, .renewals_per_ttl = 3};
-  std::optional<Errc> told;
+  std::optional<Errc> reported;
 
   const auto lease = session->new_lease(too_short, [&](const Result<void>& answer) {
-    told = answer ? std::nullopt : std::optional(answer.error().code);
+    reported = answer ? std::nullopt : std::optional(answer.error().code);
   });
 
-  EXPECT_EQ(told, Errc::invalid_argument);
+  EXPECT_EQ(reported, Errc::invalid_argument);
   EXPECT_TRUE(lease->is_lost());
   EXPECT_EQ(lease->refused()->code, Errc::invalid_argument);
 }

@@ -17,7 +17,7 @@
 namespace tenure::backends {
 namespace {
 
-std::string complaint(std::string_view text) {
+std::string error_of(std::string_view text) {
   const auto url = parse_url(text);
   return url ? "none" : url.error().detail;
 }
@@ -60,15 +60,15 @@ TEST(Url, credentials_are_parsed_from_the_authority) {
 }
 
 TEST(Url, a_url_error_names_the_position) {
-  EXPECT_TRUE(complaint("").starts_with("at 0: "));
-  EXPECT_TRUE(complaint("memory").starts_with("at 6: "));
-  EXPECT_TRUE(complaint("memory:/x").starts_with("at 6: "));
-  EXPECT_TRUE(complaint("Memory://").starts_with("at 0: "));
-  EXPECT_TRUE(complaint("memory://a%zz").starts_with("at 10: "));
-  EXPECT_TRUE(complaint("memory://a%2").starts_with("at 10: "));
-  EXPECT_TRUE(complaint("memory://a b").starts_with("at 10: "));
-  EXPECT_TRUE(complaint("memory://a?key").starts_with("at 11: "));
-  EXPECT_TRUE(complaint("memory://a?k=v&=w").starts_with("at 15: "));
+  EXPECT_TRUE(error_of("").starts_with("at 0: "));
+  EXPECT_TRUE(error_of("memory").starts_with("at 6: "));
+  EXPECT_TRUE(error_of("memory:/x").starts_with("at 6: "));
+  EXPECT_TRUE(error_of("Memory://").starts_with("at 0: "));
+  EXPECT_TRUE(error_of("memory://a%zz").starts_with("at 10: "));
+  EXPECT_TRUE(error_of("memory://a%2").starts_with("at 10: "));
+  EXPECT_TRUE(error_of("memory://a b").starts_with("at 10: "));
+  EXPECT_TRUE(error_of("memory://a?key").starts_with("at 11: "));
+  EXPECT_TRUE(error_of("memory://a?k=v&=w").starts_with("at 15: "));
 }
 
 TEST(Url, a_list_of_servers_is_parsed) {
@@ -117,8 +117,8 @@ TEST(Connect, threads_and_files_end_with_the_last_handle) {
   {
     const auto client = connect("memory://").value();
     auto guard = client.mutex("a").lock().value();
-    std::atomic<bool> is_told = false;
-    const std::stop_callback on_lost(guard.lost(), [&] { is_told = true; });
+    std::atomic<bool> is_notified = false;
+    const std::stop_callback on_lost(guard.lost(), [&] { is_notified = true; });
     const auto lease = client.lease().value();
     EXPECT_TRUE(lease.revoke());
     EXPECT_GT(count("/proc/self/task"), threads);

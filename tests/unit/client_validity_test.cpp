@@ -109,7 +109,7 @@ TEST(LeaseRecord, a_longer_ttl_counts_when_it_is_confirmed_from_when_it_was_sent
   EXPECT_EQ(lease.valid_until(), valid_until(start + 3s, 60s));
 }
 
-// The reply to a renewal does not tell which TTL the service counts.
+// The reply to a renewal does not state which TTL the service counts.
 TEST(LeaseRecord, a_pending_renewal_does_not_restore_the_longer_ttl) {
   LeaseRecord lease({.id = LeaseId{1}, .ttl = 30s, .renewals_per_ttl = 3}, start);
 
@@ -145,7 +145,7 @@ TEST(LeaseRecord, an_unacknowledged_ttl_limits_all_later_ones) {
 
   EXPECT_EQ(lease.valid_until(), valid_until(start + 2s, 5s));
   EXPECT_FALSE(lease.is_at_risk(start + 3s));
-  EXPECT_FALSE(lease.is_ttl_known()) << "not for somebody else's hold";
+  EXPECT_FALSE(lease.is_ttl_known()) << "the pool must not reuse the lease";
 }
 
 }  // namespace

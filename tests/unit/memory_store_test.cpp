@@ -62,18 +62,18 @@ TEST(MemoryStore, leases_expire_when_the_test_advances_the_clock) {
 }
 
 TEST(MemoryStore, leases_expire_without_further_operations) {
-  MemoryStore store({.time = Time::flows});
+  MemoryStore store({.time = Time::real});
   std::promise<void> expired;
-  struct Ear : server::Listener {
-    explicit Ear(std::promise<void>& told) : told_(told) {}
+  struct ExpiryListener : server::Listener {
+    explicit ExpiryListener(std::promise<void>& expired) : expired_(expired) {}
     void applied(const core::Applied& what, const core::State&) override {
       if (!what.events.empty() && what.events[0].type == core::EventType::expired) {
-        told_.set_value();
+        expired_.set_value();
       }
     }
-    std::promise<void>& told_;
-  } ear(expired);
-  store.listen(ear);
+    std::promise<void>& expired_;
+  } listener(expired);
+  store.listen(listener);
   store.start();
   ASSERT_TRUE(store.ask(core::GrantLease{.id = core::LeaseId{7}, .ttl = 100ms}));
   ASSERT_TRUE(store.ask(lock(7, 1)));

@@ -10,9 +10,9 @@ int main() {
   }
   std::cout << "held: " << tenure::to_string(txn.mode_held("a").value()) << '\n';
 
-  // A scheme whose library is not linked says which one that is.
+  // The error of a scheme names the library that is not linked.
   const auto refused = tenure::connect("tenure://127.0.0.1:1");
-  const bool says_which = !refused && refused.error() == tenure::Errc::unsupported &&
-                          refused.error().detail.find("tenure::cluster") != std::string::npos;
-  return says_which ? 0 : 1;
+  const bool names_library = !refused && refused.error() == tenure::Errc::unsupported &&
+                             refused.error().detail.find("tenure::cluster") != std::string::npos;
+  return names_library ? 0 : 1;
 }
