@@ -232,7 +232,7 @@ TEST_F(RpcLeader, a_watch_stream_closed_by_the_server_is_reopened) {
   ASSERT_TRUE(watch.next_for(test_timeout));
   ASSERT_TRUE(watch.next_for(test_timeout));
   // Three times in a row, so that the backoff grows; one peek to defer it, one to name the leader.
-  cluster.leader().doubt(3, 6);
+  cluster.leader().fail_reads(3, 6);
 
   auto other = ann.watch("b");
   ASSERT_TRUE(other) << to_string(other.error());
@@ -253,7 +253,7 @@ TEST_F(RpcLeader, a_watch_that_a_leader_defers_is_retried_and_the_others_continu
   auto ann = connect();
   auto bob = connect();
   auto watch = ann.watch("a").value();
-  cluster.leader().doubt(2);
+  cluster.leader().fail_reads(2);
 
   auto other = ann.watch("b");
   ASSERT_TRUE(other) << to_string(other.error());

@@ -66,7 +66,7 @@ class LeaderRpc : public ::testing::Test {
     return std::to_string(RpcCluster::id(index)) + " " + cluster.address(index);
   }
 
-  RpcCluster cluster{Time::stands_still};
+  RpcCluster cluster{Time::manual};
   std::vector<std::shared_ptr<::grpc::Channel>> channels_;
   std::vector<std::unique_ptr<v1::LockService::Stub>> locks_;
   std::vector<std::unique_ptr<v1::Admin::Stub>> admin_;

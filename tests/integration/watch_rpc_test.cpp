@@ -285,7 +285,7 @@ TEST_F(WatchRpc, a_watch_that_cannot_start_gets_the_resume_revision_and_others_c
   auto wanted = watch("a");
   wanted.set_watch_id(1);
   ASSERT_TRUE(watcher.create(wanted).created());
-  store_.doubt(2);
+  store_.fail_reads(2);
   wanted = watch("b");
   wanted.set_watch_id(2);
 
@@ -307,7 +307,7 @@ TEST_F(WatchRpc, a_cancellation_needs_no_majority) {
   auto wanted = watch("a");
   wanted.set_watch_id(1);
   ASSERT_TRUE(watcher.create(wanted).created());
-  store_.doubt(1);
+  store_.fail_reads(1);
 
   watcher.cancel(1);
 

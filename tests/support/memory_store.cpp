@@ -229,7 +229,7 @@ void MemoryStore::restore_from(MemoryStore& leader) {
   });
 }
 
-void MemoryStore::doubt(std::size_t reads, std::size_t peeks) {
+void MemoryStore::fail_reads(std::size_t reads, std::size_t peeks) {
   on_loop_and_wait([this, reads, peeks] {
     doubtful_reads_ = reads;
     doubtful_peeks_ = peeks;
@@ -301,7 +301,7 @@ void MemoryStore::tell(const core::Applied& applied, std::chrono::steady_clock::
 
 void MemoryStore::arm_expiry() {
   const auto deadline = machine_.next_deadline();
-  if (options_.time != Time::flows || !deadline || !log_.is_leader) {
+  if (options_.time != Time::real || !deadline || !log_.is_leader) {
     return;
   }
   expiry_.expires_after(*deadline - now());
@@ -314,7 +314,7 @@ void MemoryStore::arm_expiry() {
 
 core::ClusterTime MemoryStore::now() const {
   const auto real = std::chrono::steady_clock::now() - options_.began;
-  return passed_ + (options_.time == Time::flows
+  return passed_ + (options_.time == Time::real
                         ? std::chrono::duration_cast<core::ClusterTime>(real)
                         : core::ClusterTime{});
 }

@@ -19,7 +19,7 @@
 namespace tenure::test {
 
 /// Clock of the store: advanced by the test, or real time.
-enum class Time : std::uint8_t { stands_still, flows };
+enum class Time : std::uint8_t { manual, real };
 
 /// A store for tests of what stands in front of it: the real state machine on a thread of its own,
 /// without a log; every command is one entry and commits at once. It leads from the beginning.
@@ -35,7 +35,7 @@ class MemoryStore final : public server::Store {
  public:
   struct Options {
     core::Limits limits{};
-    Time time = Time::stands_still;
+    Time time = Time::manual;
     server::Identity identity{.cluster = 0xC0FFEE, .member = 1};
     bool leads = true;  ///< From the beginning.
     /// When cluster time began: the same for all stores of a group.
@@ -96,7 +96,7 @@ class MemoryStore final : public server::Store {
   void restore_from(MemoryStore& leader);
   /// Makes the next `reads` calls of read() and `peeks` of peek() `unavailable` although the store
   /// is the leader, as if no majority confirmed the leadership in time.
-  void doubt(std::size_t reads, std::size_t peeks = 0);
+  void fail_reads(std::size_t reads, std::size_t peeks = 0);
   /// With a full disk proposals are `resource_exhausted`.
   void set_space(bool has_space);
 

@@ -91,7 +91,7 @@ Process::~Process() {
   ::close(output_);
 }
 
-void Process::say(const std::string& line) const {
+void Process::write_line(const std::string& line) const {
   const auto text = line + '\n';
   if (::write(input_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     give_up("cannot write: " + line);

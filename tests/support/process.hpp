@@ -24,7 +24,7 @@ class Process {
 
   /// Sends a line to its input, and reads one from its output; waits at most 30 s for that. Throws
   /// if there is none.
-  void say(const std::string& line) const;
+  void write_line(const std::string& line) const;
   [[nodiscard]] std::string hear();
 
   /// Stops it as a debugger or a suspended machine would; returns when it stands still.

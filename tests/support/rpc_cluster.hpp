@@ -19,7 +19,7 @@ namespace tenure::test {
 /// apply what the leader decides. The test chooses the leader; initially the first member.
 class RpcCluster {
  public:
-  explicit RpcCluster(Time time = Time::flows, std::size_t members = 3,
+  explicit RpcCluster(Time time = Time::real, std::size_t members = 3,
                       const server::RpcOptions& options = {}) {
     const auto began = std::chrono::steady_clock::now();
     for (std::size_t index = 0; index < members; ++index) {

@@ -32,7 +32,7 @@ class ZookeeperCurator : public ZookeeperTest {
   static void TearDownTestSuite() { delete peer; }
 
   /// Sends a command to the Curator process and returns its result.
-  static void begin(const std::string& what) { peer->say(what); }
+  static void begin(const std::string& what) { peer->write_line(what); }
   [[nodiscard]] static std::string end() { return peer->hear(); }
   [[nodiscard]] static std::string ask(const std::string& what) {
     begin(what);
