@@ -107,7 +107,7 @@ class EtcdRelay {
   void keep_questions() {
     do_there([this] { keeps_questions_ = true; });
   }
-  [[nodiscard]] std::size_t questions() const { return question_count_; }
+  [[nodiscard]] std::size_t requests() const { return request_count_; }
   /// Fails the pending calls with a broken connection. Later ones pass.
   void lose_questions() {
     do_there([this] {
@@ -119,7 +119,7 @@ class EtcdRelay {
   }
   /// They arrive after all, and are done when it returns.
   void deliver_late() {
-    std::latch is_done(static_cast<std::ptrdiff_t>(question_count_.exchange(0)));
+    std::latch is_done(static_cast<std::ptrdiff_t>(request_count_.exchange(0)));
     do_there([&] {
       for (const auto& one : std::exchange(questions_, {})) {
         grpc::UnaryClientCall<backends::etcd::pb::TxnResponse>::start(
@@ -173,7 +173,7 @@ class EtcdRelay {
         is_kept_ = true;
         relay_.questions_.push_back(
             {std::static_pointer_cast<Call>(shared_from_this()), std::string(message)});
-        relay_.question_count_ = relay_.questions_.size();
+        relay_.request_count_ = relay_.questions_.size();
         return;
       }
       upstream().send(message_of(message));
@@ -248,7 +248,7 @@ class EtcdRelay {
   std::atomic<std::size_t> count_ = 0;
   bool keeps_questions_ = false;
   std::deque<Kept> questions_;
-  std::atomic<std::size_t> question_count_ = 0;
+  std::atomic<std::size_t> request_count_ = 0;
   std::atomic<std::size_t> watch_notifications_ = 0;
   std::jthread thread_;
 };
