@@ -130,8 +130,8 @@ void Channel::start_session() {
   }};
   nghttp2_submit_settings(session(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
   nghttp2_session_set_local_window_size(session(), NGHTTP2_FLAG_NONE, 0, client_connection_window);
-  if (const auto tell = std::exchange(on_ready_, {})) {
-    tell();
+  if (const auto notify = std::exchange(on_ready_, {})) {
+    notify();
   }
 }
 
@@ -140,8 +140,8 @@ void Channel::closed() {
   for (const auto& [stream, call] : exchanges) {
     end(stream, NGHTTP2_REFUSED_STREAM);
   }
-  if (const auto tell = std::exchange(on_closed_, {})) {
-    tell();
+  if (const auto notify = std::exchange(on_closed_, {})) {
+    notify();
   }
 }
 

@@ -132,11 +132,10 @@ Started<void> check_cluster_config(raft::Node& node, const Config& config) {
   if (config.has_peers() || members < 2) {
     return {};
   }
-  return std::unexpected(Failure{ExitCode::configuration,
-                                 "the directory " + config.node.data_dir.string() +
-                                     " belongs to a member of a cluster of " +
-                                     std::to_string(members) +
-                                     ": start it with cluster.members or cluster.join"});
+  return std::unexpected(Failure{
+      ExitCode::configuration,
+      "the directory " + config.node.data_dir.string() + " belongs to a member of a cluster of " +
+          std::to_string(members) + ": start it with cluster.members or cluster.join"});
 }
 
 /// Owns all components of the daemon. They stop in reverse order of their start.
@@ -323,8 +322,7 @@ bool Daemon::reload() {
   if (isatty(STDERR_FILENO) == 1) {
     return false;
   }
-  log::info("nothing_to_reload",
-            {{"missing", "auth.file, tls.cert"}});
+  log::info("nothing_to_reload", {{"missing", "auth.file, tls.cert"}});
   return true;
 }
 

@@ -19,7 +19,7 @@ namespace tenure::server::http {
 
 enum class Method : std::uint8_t { get, post };
 
-/// Client of a request, as far as the connection and the header tell.
+/// Client of a request, as known from the connection and the headers.
 struct ClientInfo {
   std::string address{};           ///< Address of the peer.
   bool is_local = false;           ///< The peer address is a loopback address.

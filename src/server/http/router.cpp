@@ -141,7 +141,7 @@ std::span<const Router::Route> Router::routes() {
             .method = post,
             .permission = admin_name,
             .page = &R::force_release},
-      // Names look like paths, so what follows is the name, slashes and all.
+      // Lock names may contain slashes, so the rest of the path is the name.
       Route{.path = lock_prefix, .permission = read_names, .page = &R::lock},
   };
   return all;

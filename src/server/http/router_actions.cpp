@@ -145,7 +145,7 @@ bool Router::may_lock(const Request& request, std::string_view name, Reply& repl
     return false;
   }
   const auto rights = rights_of(client, options_.rights, access);
-  // Users who have lost the lock right can still release.
+  // A user without the lock right can still release.
   const bool is_closed =
       access.is_unrestricted() ? !rights.may_lock : options_.rights.lock == HttpLock::off;
   if (forged || is_closed) {

@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t bytes_min = 32;
 constexpr std::size_t bytes_max = 256;
 
-/// What the last system call said.
+/// Text of errno.
 std::unexpected<Error> system_failure_response(const std::string& what,
                                                const std::filesystem::path& path) {
   return fail(Errc::unavailable, what + ' ' + path.string() + ": " +
                                      std::error_code(errno, std::system_category()).message());
 }
 
-/// A descriptor that closes itself.
+/// RAII file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -68,7 +68,7 @@ Result<void> create(const std::filesystem::path& path) {
 }
 
 Result<std::string> read(const std::filesystem::path& path) {
-  // Not blocking: a pipe of this name must not stop the server.
+  // O_NONBLOCK: a FIFO of this name must not block the server.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts{};
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0) {

@@ -10,7 +10,8 @@
 namespace tenure::server {
 namespace {
 
-/// Done, with where the log stands then; or not, and why.
+/// Completion of a membership change: replies with the header of the current state, or with the
+/// error.
 template <class Response>
 auto reply_to(RpcContext& context, const ReplyPtr<Response>& reply) {
   return [&context, reply](const Result<void>& done) {
@@ -27,7 +28,7 @@ auto reply_to(RpcContext& context, const ReplyPtr<Response>& reply) {
   };
 }
 
-/// Empty: it can be one.
+/// Error in the request; empty: valid.
 std::string invalid_member_detail(const v1::MemberAddRequest& request) {
   if (request.id() == 0) {
     return "id must not be 0";

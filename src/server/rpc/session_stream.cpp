@@ -145,7 +145,8 @@ void SessionStream::begin_acquire(OperationId id, const v1::Acquire& request) {
 void SessionStream::begin_revoke(OperationId id, core::LeaseId lease) {
   context_.store.propose(core::RevokeLease{.lease = lease},
                          [self = self(), id, lease](const Result<Decided>& result) {
-                           // Before its events come: what one does oneself is no loss.
+                           // Unsubscribe before the events arrive: a lease revoked by its client is
+                           // not a loss.
                            self->unsubscribe(lease);
                            self->decided(id, result);
                          });
@@ -154,7 +155,8 @@ void SessionStream::begin_revoke(OperationId id, core::LeaseId lease) {
 void SessionStream::begin_confirm(OperationId id, const v1::ConfirmHolds& request) {
   const core::LeaseId lease(request.lease_id());
   if (context_.store.state().version < core::version_2) {
-    // Nothing is unconfirmed in a state of this version, and its log cannot express the command.
+    // A state of this cluster version has no unconfirmed holds, and its log cannot express the
+    // command.
     propose(id, core::RenewLeases{.leases = {lease}});
     return;
   }
@@ -226,7 +228,7 @@ void SessionStream::wait(OperationId id, RequestKey key, std::uint64_t timeout_m
     return;
   }
   if (const auto it = waits_.find(key); it != waits_.end()) {
-    // Handler again on the same stream: the newer operation gets the answer.
+    // The same request was repeated on this stream: the newer operation gets the outcome.
     context_.waiters.detach(key, it->second.ticket);
     waits_.erase(it);
   }
@@ -375,7 +377,7 @@ void SessionStream::schedule_flush() {
     flush();
     return;
   }
-  // After the entry that is being applied: its other outcomes go into the same message.
+  // Runs after the current log entry, so that all its outcomes share one message.
   if (!std::exchange(is_flush_due_, true)) {
     boost::asio::post(context_.store.loop(), [self = self()] {
       self->is_flush_due_ = false;
@@ -414,7 +416,7 @@ void SessionStream::end_for_redirect(const Error& why) {
   for (const auto& [lease, followed] : std::exchange(leases_, {})) {
     context_.waiters.unsubscribe(core::LeaseId(lease), followed.ticket);
   }
-  // What was decided before goes first.
+  // Flush outcomes decided before the end.
   flush();
   fail_stream(why);
 }

@@ -11,7 +11,8 @@
 namespace tenure::server {
 namespace {
 
-/// Of one message: with the largest metadata still below gRPC's 4 MiB.
+/// Events per message; with maximum metadata a message stays below the 4 MiB default limit of gRPC
+/// clients.
 constexpr std::size_t events_per_message_max = 500;
 
 std::optional<WatchSpec> spec_of(const v1::WatchCreate& wanted) {
@@ -36,7 +37,7 @@ void WatchStream::on_request(v1::WatchRequest& request) {
   if (finish_if_unauthenticated()) {
     return;
   }
-  // Until this one is dealt with.
+  // Reading resumes when this request is handled.
   pause_reading();
   const bool is_create = request.has_create();
   auto look = [self = self(), request = std::move(request)](Result<View> view) {
@@ -52,7 +53,7 @@ void WatchStream::on_request(v1::WatchRequest& request) {
   if (is_create) {
     context_.store.read(std::move(look));
   } else {
-    // Whoever ends a watch needs no majority for it.
+    // Cancelling a watch changes no replicated state, so it needs no majority.
     context_.store.peek(std::move(look));
   }
 }
