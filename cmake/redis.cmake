@@ -19,8 +19,8 @@ if(NOT TARGET tenure_net)
 endif()
 if(missing)
   list(JOIN missing ", " missing)
-  message(STATUS "tenure::redis (redis://) is left out because these are missing: ${missing}: "
-                 "tools/setup.sh redis")
+  message(STATUS "tenure::redis (redis://) is left out; missing: ${missing}; "
+                 "run tools/setup.sh redis")
   return()
 endif()
 

@@ -11,8 +11,13 @@
 
 namespace tenure::backends {
 
-/// Backend whose work is done on the event loop of a runner. Requests of any thread are posted
-/// there, and all that are pending are handled together.
+/// Base class of backends whose work runs on an event loop. Requests of all threads are posted to
+/// the loop; all pending requests are handled together and their commands are sent by one
+/// send_all().
+///
+/// post(), do_now() and the operations of the backend are thread safe; jobs run one at a time on
+/// the loop's thread, so that the state they use needs no mutex. A thread that waits for a result
+/// runs the loop itself (net::EventLoopRunner).
 class LoopBackend : public Backend {
  public:
   WatchId watch(WatchRequest request, Sink sink) override;
@@ -22,7 +27,9 @@ class LoopBackend : public Backend {
  protected:
   LoopBackend() = default;
 
+  /// Event loop of the backend.
   [[nodiscard]] boost::asio::io_context& loop() noexcept { return runner_.loop(); }
+  /// The calling thread is running the loop.
   [[nodiscard]] bool runs_here() { return runner_.runs_here(); }
   /// Runs `job` on the loop, after the jobs posted before.
   template <class Job>
@@ -43,11 +50,14 @@ class LoopBackend : public Backend {
   /// Runs all pending jobs, on the loop.
   void do_posted();
 
+  /// Posted jobs that have not run.
   net::MpscQueue jobs_;
+  /// Runs the loop.
   net::EventLoopRunner runner_;
 };
 
-/// The same, where all that is asked goes to `Locks`, which has a function of the same name for it.
+/// LoopBackend that forwards each operation to the function of the same name of a `Locks` object,
+/// on the loop's thread.
 template <class Locks>
 class LocksOnLoop : public LoopBackend {
  public:
@@ -93,6 +103,7 @@ class LocksOnLoop : public LoopBackend {
 
  protected:
   using LoopBackend::LoopBackend;
+  /// Object that performs the operations.
   [[nodiscard]] virtual Locks& locks() noexcept = 0;
 };
 

@@ -32,9 +32,9 @@ class ClusterNode {
     std::function<void(std::string)> warning;
     /// Message published to the channel of this node.
     std::function<void(std::string_view)> message;
+    /// The node did not execute the command; `words` is its error reply. `replicas`: as in
+    /// run_replicated(), 0 otherwise.
     std::function<void(Command, std::uint32_t replicas, std::string_view words, const ClusterNode&)>
-        /// The node did not execute the command; `words` is its error reply. `replicas`: as in
-        /// run_replicated(), 0 otherwise.
         redirected;
   };
 

@@ -451,8 +451,8 @@ void Connection::failed(const Error& why) {
 }
 
 void Connection::drop(const Error& why) {
-  // A connection that the server has closed needs no CLIENT KILL: none of its commands are on the
-  // way any more. That case does not come here.
+  // Only here, and not in failed(): if the server has closed the connection, none of the commands
+  // are on the way any more, and CLIENT KILL is not needed.
   if (is_ready_ && unanswered_ > 0 && !id_.empty()) {
     abandoned_ = {.endpoint = endpoint_, .id = id_, .address = own_address_};
   }

@@ -23,7 +23,6 @@ void FanOutQuery::start() {
     // The connections are members, so a strong reference in their callbacks would be a cycle.
     const std::weak_ptr<FanOutQuery> weak = weak_from_this();
     const auto report = [weak, which](Result<void> result) {
-      // Options::done may release the last reference of the owner.
       if (const auto self = weak.lock()) {
         self->completed(which, std::move(result));
       }
@@ -64,6 +63,7 @@ void FanOutQuery::completed(std::size_t which, Result<void> result) {
 }
 
 void FanOutQuery::finish() {
+  // Options::done may release the owner's reference, which is the last one.
   const auto self = shared_from_this();
   stop();
   options_.done(results_);

@@ -447,8 +447,8 @@ void Locks::check_expiry(std::string_view name) {
          const auto it = watched_.find(name);
          const auto left = answer ? answer->reply.number : 1000;
          if (it != watched_.end() && it->second.waiting > 0) {
-           // -1: the record has no members although requests are waiting. The server has lost them;
-           // resend_waits() follows the reconnect.
+           // -1: the record has no members although requests are waiting, so the server has lost
+           // them. The next renewal notices that and sends them again.
            schedule_expiry_check(name, milliseconds(left < 0 ? 1000 : left));
          } else if (left == 0) {
            check_expiry(name);

@@ -74,9 +74,8 @@ class ReplicationBarrier {
   std::deque<Entry> queued_;
   /// Batch in progress; null: none.
   std::shared_ptr<Batch> batch_;
-  std::optional<std::string>
-      /// Error reply of the redirected command whose completion is in progress.
-      redirect_error_;
+  /// Error reply of the redirected command whose completion is in progress.
+  std::optional<std::string> redirect_error_;
   /// The connection was started, by the first command.
   bool is_started_ = false;
   /// stop() or retire() was called.

@@ -32,9 +32,8 @@ enum class ServerRole : std::uint8_t {
 struct ServerOptions {
   /// Address of the server; the initial one if `resolver` is set.
   Endpoint endpoint{};
-  std::shared_ptr<EndpointResolver>
-      /// Looks up the endpoint before each connection attempt; null: `endpoint` is fixed.
-      resolver{};
+  /// Looks up the endpoint before each connection attempt; null: `endpoint` is fixed.
+  std::shared_ptr<EndpointResolver> resolver{};
   /// Role that the handshake requires.
   ServerRole role = ServerRole::primary;
   /// ACL user; empty: the default user.

@@ -30,8 +30,8 @@ std::uint16_t crc_of(std::string_view text) {
   return static_cast<std::uint16_t>(crc);
 }
 
-template <class Number>
 /// Parses a text that consists of a number only.
+template <class Number>
 bool read_number(std::string_view text, Number& number) {
   const auto* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);

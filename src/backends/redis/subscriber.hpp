@@ -19,9 +19,8 @@ class Subscriber {
  public:
   /// Events for the owner of the subscriber.
   struct Callbacks {
-    std::function<void()>
-        /// Subscribed, also after a reconnect. Messages published in between are lost.
-        ready;
+    /// Subscribed, also after a reconnect. Messages published in between are lost.
+    std::function<void()> ready;
     /// Message of the channel.
     std::function<void(std::string_view)> message;
     /// Connection lost, or could not be made.

@@ -13,11 +13,11 @@ using std::chrono::milliseconds;
 
 /// Bound of the first delay between two attempts.
 constexpr milliseconds pause_min{2};
-/// Time after the first release notice within which the other servers' notices are expected; later
-/// ones mean that no quorum was released.
+/// Delay of the next attempt after the first release notice, within which the other servers'
+/// notices usually arrive. With the notices of a quorum the attempt starts at once.
 constexpr milliseconds quorum_notice_delay{1};
-/// Longest delay of a client's next attempt after its release if another client waits. Without it
-/// the releasing client would win most of the time.
+/// Longest delay of a client's next attempt after its release if another client waits, so that the
+/// releasing client does not win the race for the lock again.
 constexpr milliseconds yield_delay_max{6};
 
 /// Consumes the next word of a message.
