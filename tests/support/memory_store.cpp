@@ -65,8 +65,8 @@ void MemoryStore::read(OnRead on_read) {
   on_loop([this, on_read = std::move(on_read)]() mutable {
     if (is_stopped_ || !log_.is_leader) {
       on_read(fail(Errc::unavailable, "this member is not the leader"));
-    } else if (doubtful_reads_ > 0) {
-      --doubtful_reads_;
+    } else if (failing_reads_ > 0) {
+      --failing_reads_;
       on_read(fail(Errc::unavailable, "no majority confirmed in time that this member leads"));
     } else {
       on_read(view());
@@ -76,8 +76,8 @@ void MemoryStore::read(OnRead on_read) {
 
 void MemoryStore::peek(OnRead on_read) {
   on_loop([this, on_read = std::move(on_read)]() mutable {
-    if (doubtful_peeks_ > 0) {
-      --doubtful_peeks_;
+    if (failing_peeks_ > 0) {
+      --failing_peeks_;
       on_read(fail(Errc::unavailable, "not at present"));
     } else {
       on_read(view());
@@ -231,8 +231,8 @@ void MemoryStore::restore_from(MemoryStore& leader) {
 
 void MemoryStore::fail_reads(std::size_t reads, std::size_t peeks) {
   on_loop_and_wait([this, reads, peeks] {
-    doubtful_reads_ = reads;
-    doubtful_peeks_ = peeks;
+    failing_reads_ = reads;
+    failing_peeks_ = peeks;
   });
 }
 

@@ -130,8 +130,8 @@ class MemoryStore final : public server::Store {
   std::vector<server::MemberStatus> members_;
   core::ClusterTime passed_{};  ///< By advance().
   std::deque<Proposal> kept_;
-  std::size_t doubtful_reads_ = 0;
-  std::size_t doubtful_peeks_ = 0;
+  std::size_t failing_reads_ = 0;
+  std::size_t failing_peeks_ = 0;
   bool is_paused_ = false;
 
   std::atomic<bool> is_stopped_ = false;
