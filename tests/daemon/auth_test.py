@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A tenured with users: tokens, rights, the file that says them, read again while it runs."""
+"""A tenured with users: tokens, rights, their file, and its reload."""
 
 import hashlib
 import json
@@ -62,13 +62,13 @@ class Auth(unittest.TestCase):
         self.users.write_text(f'[users.ann]\n{line}\nrights = {{ "a/" = "lock" }}\n')
 
         daemon = self.start()
-        ann, nobody = self.client(daemon, token), self.client(daemon)
+        ann, anonymous = self.client(daemon, token), self.client(daemon)
 
         lease = ann.lease()
         self.assertTrue(ann.lock("a/x", lease).acquired)
         self.assertEqual(self.code_of(lambda: ann.lock("b/x", lease)),
                          grpc.StatusCode.PERMISSION_DENIED)
-        self.assertEqual(self.code_of(nobody.lease), grpc.StatusCode.UNAUTHENTICATED)
+        self.assertEqual(self.code_of(anonymous.lease), grpc.StatusCode.UNAUTHENTICATED)
         self.assertEqual(self.code_of(self.client(daemon, "wrong").lease),
                          grpc.StatusCode.UNAUTHENTICATED)
         self.assertEqual(daemon.get("/healthz")[0], 200)
@@ -126,11 +126,11 @@ class Auth(unittest.TestCase):
         self.assertEqual(daemon.post("/v1/locks/b:acquire", "secret")[0], 403)
         self.assertEqual(daemon.post(f"/v1/leases/{foreign}:revoke", "secret")[0], 410)
 
-        told = [daemon.wait_for_event("denied") for _ in range(4)]
-        self.assertEqual([(line["principal"], line["verb"], line["name"]) for line in told],
+        logged = [daemon.wait_for_event("denied") for _ in range(4)]
+        self.assertEqual([(line["principal"], line["verb"], line["name"]) for line in logged],
                          [("ann", "read", "b"), ("ann", "admin", "a/x"), ("ann", "lock", "b"),
                           ("ann", "lease", foreign)])
-        self.assertEqual(told[0]["address"], "127.0.0.1")
+        self.assertEqual(logged[0]["address"], "127.0.0.1")
         metrics = daemon.get("/metrics", "root")[1]
         for verb, times in (("read", 4), ("admin", 1), ("lock", 1), ("lease", 1)):
             self.assertIn(f'tenure_denied_total{{verb="{verb}"}} {times}', metrics)
@@ -138,17 +138,18 @@ class Auth(unittest.TestCase):
     def test_a_denial_is_logged_once_with_principal_and_action_and_counted(self):
         self.write(user("ops", "o", {"": "admin"}), user("ann", "t", {"a/": "lock"}))
         daemon = self.start()
-        ann, nobody = self.client(daemon, "t"), self.client(daemon)
+        ann, anonymous = self.client(daemon, "t"), self.client(daemon)
         lease = ann.lease()
 
         for _ in range(5):
             self.code_of(lambda: ann.lock("b/secret", lease))
-            self.code_of(nobody.lease)
+            self.code_of(anonymous.lease)
 
-        told = daemon.wait_for_event("denied")
-        self.assertEqual((told["principal"], told["verb"], told["name"]), ("ann", "lock", "b/secret"))
-        stranger = daemon.wait_for_event("denied")
-        self.assertEqual((stranger["principal"], stranger["verb"]), ("127.0.0.1", "identify"))
+        logged = daemon.wait_for_event("denied")
+        self.assertEqual((logged["principal"], logged["verb"], logged["name"]),
+                         ("ann", "lock", "b/secret"))
+        anonymous = daemon.wait_for_event("denied")
+        self.assertEqual((anonymous["principal"], anonymous["verb"]), ("127.0.0.1", "identify"))
         metrics = daemon.get("/metrics", "o")[1]
         self.assertIn('tenure_denied_total{verb="lock"} 5', metrics)
         self.assertIn('tenure_denied_total{verb="identify"} 5', metrics)

@@ -83,12 +83,12 @@ class Node(Daemon):
         self.is_paused = False
 
     def seen(self):
-        """What it says of the cluster, as an object of /v1/cluster; None if it does not answer."""
+        """Its reply to /v1/cluster; None without a reply."""
         if not self.is_running() or self.is_paused:
             return None
         try:
             status, body = self.get("/v1/cluster")
-        except (OSError, http.client.HTTPException):  # or somebody else answers
+        except (OSError, http.client.HTTPException):  # or another server replies
             return None
         return json.loads(body) if status == 200 else None
 
@@ -101,7 +101,7 @@ class Cluster:
         self.nodes = {}
         for member in range(1, size + 1):
             self.make(member)
-        # The same list for those that join later: it tells which cluster is meant.
+        # The same list for later members: the cluster id is derived from it.
         self.founders = ",".join(f"{node.member}={node.peer_address}/{node.grpc_address}"
                                  for node in self.nodes.values())
         for node in self.nodes.values():
@@ -124,7 +124,7 @@ class Cluster:
         return "tenure://" + ",".join(self.addresses()) + options
 
     def leader(self):
-        """Who leads, by what it says itself; None if nobody does."""
+        """Member that reports itself as the leader; None: there is none."""
         views = [(int(view["term"]), member) for member, node in self.nodes.items()
                  if (view := node.seen()) and view["role"] == "leader"]
         return max(views)[1] if views else None
@@ -228,7 +228,7 @@ class FollowingClient(Client):
 
     OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 500),
                ("grpc.keepalive_timeout_ms", 500), ("grpc.http2.max_pings_without_data", 0),
-               # Who hangs takes connections and says nothing: not 20 s for each.
+               # A hanging member accepts connections and sends nothing: do not wait 20 s for each.
                ("grpc.min_reconnect_backoff_ms", 500)]
     HOPS_MAX = 4
     LEARN_EVERY = 0.5  # seconds between two looks at who is in the cluster

@@ -177,7 +177,8 @@ class ClusterRefusals(unittest.TestCase):
         members = self.cluster.members
         self.refused(78, "is not in the list", "--members", members, "--member-id", "4")
         self.refused(78, "required in a cluster", "--members", members)
-        self.refused(64, "two members tolerate no failure", "--members", ",".join(members.split(",")[:2]),
+        self.refused(64, "two members tolerate no failure",
+                     "--members", ",".join(members.split(",")[:2]),
                      "--member-id", "1")
         again = members + ",4" + members[1:].split(",", maxsplit=1)[0]
         self.refused(64, "occurs twice", "--members", again, "--member-id", "1")

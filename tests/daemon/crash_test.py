@@ -26,7 +26,7 @@ UNKNOWN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 
 class Facts:
-    """What all workers together were told; thread safe."""
+    """All replies to the workers; thread safe."""
 
     def __init__(self):
         self.mutex = threading.Lock()
@@ -63,7 +63,7 @@ class Worker:
         return [f"own/{self.number}/{n}" for n in range(LOCKS_PER_WORKER)]
 
     def run(self, client, stop):
-        """Works until the server dies or it is told to stop."""
+        """Works until the server dies or stop is requested."""
         self.client = client
         try:
             if self.pending:

@@ -28,7 +28,7 @@ class Crowd(unittest.TestCase):
                                "--service-watch-buffer-events-max", "200")
         self.daemon = self.context.__enter__()
         self.client = self.daemon.client()
-        self.noises = itertools.count(5_000_000)  # A lease that has ended is not made anew.
+        self.noises = itertools.count(5_000_000)  # A lease that has ended is not granted again.
 
     def tearDown(self):
         self.client.close()
@@ -38,7 +38,7 @@ class Crowd(unittest.TestCase):
         """Locks and unlocks with large metadata on one stream; how many outcomes came back."""
         lease = next(self.noises)
 
-        def say():
+        def requests():
             yield session_pb.SessionRequest(
                 hello=session_pb.Hello(client="noise", revoke_leases=True),
                 operations=[session_pb.Operation(
@@ -53,7 +53,7 @@ class Crowd(unittest.TestCase):
                         lease_id=lease, name="noisy"))
                 yield request
 
-        outcomes = [outcome for response in self.client.locks.Session(say(), timeout=TIMEOUT)
+        outcomes = [outcome for response in self.client.locks.Session(requests(), timeout=TIMEOUT)
                     for outcome in response.outcomes]
         self.assertNotIn("refused", {outcome.WhichOneof("what") for outcome in outcomes})
         eventually(lambda: self.client.status().leases == 0, "the lease ends with its stream")
@@ -79,11 +79,11 @@ class Crowd(unittest.TestCase):
             requests.append(session_pb.SessionRequest(operations=operations))
         done = threading.Event()
 
-        def say():
+        def requests():
             yield from requests
             done.wait(TIMEOUT)
 
-        stream = self.client.locks.Session(say(), timeout=10 * TIMEOUT)
+        stream = self.client.locks.Session(requests(), timeout=10 * TIMEOUT)
         positions = {}
         while len(positions) < waiters:
             for outcome in next(stream).outcomes:
@@ -121,7 +121,7 @@ class Crowd(unittest.TestCase):
         count = 100_000
         ttl_ms = 20_000
 
-        def say():
+        def requests():
             yield session_pb.SessionRequest(hello=session_pb.Hello(client="many"))
             for first in range(1, count + 1, 1000):
                 yield session_pb.SessionRequest(operations=[
@@ -129,7 +129,7 @@ class Crowd(unittest.TestCase):
                         id=number, request_id=1, ttl_ms=ttl_ms))
                     for number in range(first, first + 1000)])
 
-        granted = sum(1 for response in self.client.locks.Session(say(), timeout=10 * TIMEOUT)
+        granted = sum(1 for response in self.client.locks.Session(requests(), timeout=10 * TIMEOUT)
                       for outcome in response.outcomes
                       if outcome.WhichOneof("what") == "lease_granted")
         self.assertEqual(granted, count)
@@ -151,7 +151,7 @@ class Crowd(unittest.TestCase):
     def test_watchers_that_do_not_read_stall_nobody(self):
         stop = threading.Event()
 
-        def say():
+        def requests():
             yield watch_pb.WatchRequest(create=watch_pb.WatchCreate(key="", prefix=True))
             stop.wait(10 * TIMEOUT)
 
@@ -160,7 +160,7 @@ class Crowd(unittest.TestCase):
             ("grpc.use_local_subchannel_pool", 1), ("grpc.http2.lookahead_bytes", 65536)])
             for _ in range(3)]
         from daemon import STUBS  # pylint: disable=import-outside-toplevel
-        streams = [STUBS["lock_grpc"].LockServiceStub(channel).Watch(say(), timeout=10 * TIMEOUT)
+        streams = [STUBS["lock_grpc"].LockServiceStub(channel).Watch(requests(), timeout=10 * TIMEOUT)
                    for channel in idle]
         for stream in streams:
             self.assertTrue(next(stream).created)
@@ -170,7 +170,7 @@ class Crowd(unittest.TestCase):
             self.assertEqual(answered, 1001)
             self.assertLess(time.monotonic() - began, 10 * TIMEOUT)
 
-        # Each is told from where to resume, and what it got before has no gap.
+        # Each gets its resume revision, and the events before it have no gap.
         for stream in streams:
             last = 0
             for response in stream:

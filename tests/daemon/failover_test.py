@@ -194,14 +194,14 @@ class CppClient(unittest.TestCase):
         self.assertEqual(self.cycler.stdout.readline(), "running\n")
 
     def check(self):
-        said = self.cycler.communicate(timeout=2 * TIMEOUT)[0]
-        print(said.strip())
-        seen = dict(pair.split("=", 1) for pair in said.split(" problem=")[0].split())
-        self.assertGreater(int(seen["cycles"]), 0, said)
+        output = self.cycler.communicate(timeout=2 * TIMEOUT)[0]
+        print(output.strip())
+        seen = dict(pair.split("=", 1) for pair in output.split(" problem=")[0].split())
+        self.assertGreater(int(seen["cycles"]), 0, output)
         for nothing in ("errors", "backwards", "gaps"):
-            self.assertEqual(seen[nothing], "0", said)
-        self.assertEqual(seen["kept"], "1", said)
-        self.assertLess(int(seen["longest_ms"]), 10_000, said)  # a third of the ttl
+            self.assertEqual(seen[nothing], "0", output)
+        self.assertEqual(seen["kept"], "1", output)
+        self.assertLess(int(seen["longest_ms"]), 10_000, output)  # a third of the ttl
 
     # 002.103, 002.106, 002.108
     def test_does_not_notice_that_leaders_die(self):

@@ -49,7 +49,7 @@ class FirstSteps(unittest.TestCase):
         return output
 
     def try_the_command(self, run, listing, no_wait, doctor):
-        """What it says of `tenure`."""
+        """Output of a `tenure` command."""
         running = self.paste(run.replace("sleep 60", "cat"), stdin=subprocess.PIPE)
         eventually(lambda: "backup" in self.outcome(listing), "the lock is listed")
         self.assertIn("exit code 75", self.outcome(no_wait))

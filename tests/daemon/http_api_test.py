@@ -184,7 +184,7 @@ class OpenApiAnswers(OneDaemon):
         _, rights = self.ask("get", "/v1/rights")
         self.assertEqual((rights["may_force"], rights["needs_secret"]), (False, True))
 
-    # The next ones stay in order: who comes back with the last revision misses nothing.
+    # Later revisions are in order: a client that resumes from the last one misses nothing.
     def test_a_watch_goes_on_where_it_was(self):
         _, lease = self.ask("post", "/v1/leases")
         for name in ("watch/a", "watch/b"):

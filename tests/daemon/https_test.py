@@ -35,7 +35,7 @@ class Https(unittest.TestCase):
             authority.sign(subject)
 
     def users(self):
-        """ann by a token, and whoever has the certificate "client"."""
+        """User ann: by a token or by the certificate "client"."""
         digest = hashlib.sha256(b"secret").hexdigest()
         file = self.folder / "users.toml"
         file.write_text(f'[users.ann]\ntokens = ["sha256:{digest}"]\nrights = {{ "" = "lock" }}\n'
@@ -72,7 +72,7 @@ class Https(unittest.TestCase):
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read().decode()
 
-    def test_one_connection_serves_many_pages_and_all_that_a_plain_one_does(self):
+    def test_a_tls_connection_serves_every_route_that_a_plain_one_does(self):
         daemon = self.start()
         connection = self.connection()
 

@@ -46,7 +46,7 @@ class Languages(OneDaemon):
         return self.client.locks.Leases(lease_pb.LeasesRequest(), timeout=TIMEOUT).leases
 
     def holding(self):
-        """The lease of the one who holds something."""
+        """Id of the lease that has a hold."""
         return next(lease.id for lease in self.leases() if lease.hold_count == 1)
 
     def revoke(self, lease):
@@ -66,7 +66,7 @@ class Languages(OneDaemon):
                 status = self.client.status()
                 self.assertEqual((status.locks, status.leases), (0, 0))
 
-    # 002.062: who waits gets it when the other lets go, with a larger token.
+    # 002.062: the waiter is granted after the release, with a larger token.
     def test_they_exclude_each_other_and_wait_their_turn(self):
         for first, second in (("python", "node"), ("node", "python")):
             with self.subTest(first=first):

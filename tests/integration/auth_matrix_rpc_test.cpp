@@ -10,7 +10,7 @@
 
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
-#include "support/auth_rpc.hpp"
+#include "support/rpc/auth.hpp"
 
 namespace tenure::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "support/auth_rpc.hpp"
+#include "support/rpc/auth.hpp"
 
 #include <memory>
 #include <optional>
@@ -17,12 +17,12 @@ using server::auth::Level;
 using server::auth::Policy;
 
 TEST_F(AuthRpc, denials_name_the_missing_credentials_or_the_deciding_rule) {
-  RpcProbe stranger(address_, "");
+  RpcProbe anonymous(address_, "");
   RpcProbe locker(address_, "l");
 
-  const auto nobody = stranger.call(std::string(admin) + "Status", v1::StatusRequest());
-  EXPECT_EQ(nobody.code(), grpc::StatusCode::unauthenticated);
-  EXPECT_NE(nobody.message().find("authorization: Bearer"), std::string::npos);
+  const auto reply = anonymous.call(std::string(admin) + "Status", v1::StatusRequest());
+  EXPECT_EQ(reply.code(), grpc::StatusCode::unauthenticated);
+  EXPECT_NE(reply.message().find("authorization: Bearer"), std::string::npos);
   const auto denied = take(locker, "b/x", 1);
   EXPECT_EQ(denied.code(), grpc::StatusCode::permission_denied);
   EXPECT_NE(denied.message().find("locker may not lock \"b/x\""), std::string::npos)
@@ -50,48 +50,48 @@ TEST_F(AuthRpc, a_lease_of_another_user_is_reported_as_unknown) {
   const auto lease = grant(locker);
   const auto token = take(locker, "a/x", lease).first<v1::LockResponse>().fencing_token();
   const auto same = [&](const std::string& method, const Message& of_other,
-                        const Message& of_nobody) {
+                        const Message& unauthenticated) {
     const auto foreign = other.call(std::string(locks) + method, of_other);
-    const auto unknown = other.call(std::string(locks) + method, of_nobody);
+    const auto unknown = other.call(std::string(locks) + method, unauthenticated);
     EXPECT_EQ(foreign.code(), unknown.code()) << method;
     EXPECT_EQ(foreign.message().size(), unknown.message().size()) << method << foreign.message();
     EXPECT_EQ(foreign.messages.size(), unknown.messages.size()) << method;
   };
   // As long as the other, so that the words have the same length.
-  const auto nobodys = lease ^ 1U;
+  const auto foreign = lease ^ 1U;
 
   v1::UnlockRequest unlock;
   unlock.set_lease_id(lease);
   unlock.set_fencing_token(token);
-  auto unlock_nobodys = unlock;
-  unlock_nobodys.set_lease_id(nobodys);
-  same("Unlock", unlock, unlock_nobodys);
+  auto unlock_foreign = unlock;
+  unlock_foreign.set_lease_id(foreign);
+  same("Unlock", unlock, unlock_foreign);
   v1::DowngradeRequest downgrade;
   downgrade.set_lease_id(lease);
   downgrade.set_fencing_token(token);
-  auto downgrade_nobodys = downgrade;
-  downgrade_nobodys.set_lease_id(nobodys);
-  same("Downgrade", downgrade, downgrade_nobodys);
+  auto downgrade_foreign = downgrade;
+  downgrade_foreign.set_lease_id(foreign);
+  same("Downgrade", downgrade, downgrade_foreign);
   v1::LeaseRevokeRequest revoke;
   revoke.set_id(lease);
-  v1::LeaseRevokeRequest revoke_nobodys;
-  revoke_nobodys.set_id(nobodys);
-  same("LeaseRevoke", revoke, revoke_nobodys);
+  v1::LeaseRevokeRequest revoke_foreign;
+  revoke_foreign.set_id(foreign);
+  same("LeaseRevoke", revoke, revoke_foreign);
   v1::LeaseTimeToLiveRequest look;
   look.set_id(lease);
-  v1::LeaseTimeToLiveRequest look_nobodys;
-  look_nobodys.set_id(nobodys);
-  same("LeaseTimeToLive", look, look_nobodys);
+  v1::LeaseTimeToLiveRequest look_foreign;
+  look_foreign.set_id(foreign);
+  same("LeaseTimeToLive", look, look_foreign);
   v1::LeaseKeepAliveRequest keep;
   keep.set_id(lease);
-  v1::LeaseKeepAliveRequest keep_nobodys;
-  keep_nobodys.set_id(nobodys);
-  same("LeaseKeepAlive", keep, keep_nobodys);
+  v1::LeaseKeepAliveRequest keep_foreign;
+  keep_foreign.set_id(foreign);
+  same("LeaseKeepAlive", keep, keep_foreign);
   EXPECT_EQ(other.call(std::string(locks) + "LeaseKeepAlive", keep)
                 .first<v1::LeaseKeepAliveResponse>()
                 .ttl_ms(),
             0U);
-  same("Lock", lock_request("b/x", lease), lock_request("b/x", nobodys));
+  same("Lock", lock_request("b/x", lease), lock_request("b/x", foreign));
 
   store_.look([&](const server::View& view) {
     EXPECT_EQ(view.state.locks.holds().size(), 1U);

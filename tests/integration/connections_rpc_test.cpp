@@ -8,7 +8,7 @@
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
-#include "support/rpc_fixture.hpp"
+#include "support/rpc/fixture.hpp"
 
 namespace tenure::test {
 namespace {

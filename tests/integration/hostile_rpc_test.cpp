@@ -8,8 +8,8 @@
 #include "grpc/connection.hpp"
 #include "server/rpc/health_service.hpp"
 #include "server/rpc/routes.hpp"
-#include "support/rpc_fixture.hpp"
-#include "support/rpc_raw_client.hpp"
+#include "support/rpc/fixture.hpp"
+#include "support/rpc/raw_client.hpp"
 
 namespace tenure::test {
 namespace {
@@ -194,7 +194,7 @@ class SharesRpc : public RpcTest {
   }
 };
 
-TEST_F(SharesRpc, one_address_cannot_use_all_streams) {
+TEST_F(SharesRpc, an_address_cannot_use_all_streams) {
   RawClient client(address_);
   for (int call = 0; call < 4; ++call) {
     client.write(RawClient::headers(2 * call + 1, "/tenure.v1.LockService/Watch"));

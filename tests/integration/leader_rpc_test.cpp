@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "grpc/health/v1/health.pb.h"
-#include "support/rpc_cluster.hpp"
-#include "support/rpc_fixture.hpp"
+#include "support/rpc/cluster.hpp"
+#include "support/rpc/fixture.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

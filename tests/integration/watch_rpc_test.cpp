@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/rpc_fixture.hpp"
+#include "support/rpc/fixture.hpp"
 
 namespace tenure::test {
 namespace {
