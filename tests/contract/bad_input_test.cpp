@@ -12,7 +12,7 @@
 #include <tenure/client/election.hpp>
 #include <tenure/client/watch.hpp>
 
-#include "support/contract.hpp"
+#include "support/contract/contract.hpp"
 #include "support/process_counts.hpp"
 #include "support/wait_until.hpp"
 

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/backend.hpp"
-#include "support/contract.hpp"
+#include "support/contract/contract.hpp"
 
 namespace tenure::test {
 namespace {

@@ -13,8 +13,8 @@
 #include <tenure/client/client.hpp>
 #include <tenure/client/std_lockable.hpp>
 
-#include "support/contract.hpp"
-#include "support/contract_queue.hpp"
+#include "support/contract/contract.hpp"
+#include "support/contract/queue.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -16,7 +16,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/contract.hpp"
+#include "support/contract/contract.hpp"
 
 // What a client does to the process that it is in, and to the children of that process.
 

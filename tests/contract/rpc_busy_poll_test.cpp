@@ -6,7 +6,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/rpc_service.hpp"
+#include "support/rpc/service.hpp"
 
 namespace tenure::test {
 namespace {

@@ -14,7 +14,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/rpc_cluster.hpp"
+#include "support/rpc/cluster.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -15,7 +15,7 @@
 
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/server.hpp"
-#include "support/rpc_service.hpp"
+#include "support/rpc/service.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

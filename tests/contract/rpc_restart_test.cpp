@@ -9,8 +9,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/rpc_certificates.hpp"
-#include "support/rpc_service.hpp"
+#include "support/rpc/certificates.hpp"
+#include "support/rpc/service.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

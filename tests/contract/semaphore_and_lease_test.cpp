@@ -8,8 +8,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/contract.hpp"
-#include "support/contract_queue.hpp"
+#include "support/contract/contract.hpp"
+#include "support/contract/queue.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

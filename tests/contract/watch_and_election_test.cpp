@@ -7,7 +7,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/contract.hpp"
+#include "support/contract/contract.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -8,7 +8,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/etcd_server.hpp"
+#include "support/etcd/server.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -9,8 +9,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/etcd_fake.hpp"
-#include "support/etcd_server.hpp"
+#include "support/etcd/fake.hpp"
+#include "support/etcd/server.hpp"
 
 namespace tenure::test {
 namespace {

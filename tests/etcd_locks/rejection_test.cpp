@@ -8,9 +8,9 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/connect_refusal.hpp"
-#include "support/etcd_server.hpp"
-#include "support/rpc_certificates.hpp"
+#include "support/net/connect_refusal.hpp"
+#include "support/etcd/server.hpp"
+#include "support/rpc/certificates.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -8,7 +8,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/etcd_fake.hpp"
+#include "support/etcd/fake.hpp"
 
 namespace tenure::test {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "core/batch.hpp"
 #include "core/state_machine.hpp"
-#include "support/core_any_batch.hpp"
-#include "support/core_commands.hpp"
-#include "support/model_property.hpp"
+#include "support/core/any_batch.hpp"
+#include "support/core/commands.hpp"
+#include "support/model/property.hpp"
 
 namespace tenure::core::model {
 namespace {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "support/core_commands.hpp"
-#include "support/core_cost.hpp"
-#include "support/model_property.hpp"
+#include "support/core/commands.hpp"
+#include "support/core/cost.hpp"
+#include "support/model/property.hpp"
 
 namespace tenure::core::model {
 namespace {

@@ -6,8 +6,8 @@
 #include <rapidcheck.h>
 
 #include "core/snapshot.hpp"
-#include "support/core_commands.hpp"
-#include "support/model_property.hpp"
+#include "support/core/commands.hpp"
+#include "support/model/property.hpp"
 
 namespace tenure::core::model {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "support/model_commands.hpp"
-#include "support/model_property.hpp"
+#include "support/model/commands.hpp"
+#include "support/model/property.hpp"
 
 namespace tenure::model {
 namespace {

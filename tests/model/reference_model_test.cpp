@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "support/model_reference.hpp"
+#include "support/model/reference.hpp"
 
 // The reference is tested too, by the examples of the documentation: a model that grants
 // everything would agree with a manager that grants everything.

@@ -8,8 +8,8 @@
 
 #include <tenure/lock_manager/wait_for_graph.hpp>
 
-#include "support/model_property.hpp"
-#include "support/model_reference.hpp"
+#include "support/model/property.hpp"
+#include "support/model/reference.hpp"
 
 namespace tenure::model {
 namespace {

@@ -11,7 +11,7 @@
 #include <tenure/client/client.hpp>
 
 #include "redis_failover/contenders.hpp"
-#include "support/redis_cluster.hpp"
+#include "support/redis/cluster.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -10,7 +10,7 @@
 #include <tenure/fence.hpp>
 
 #include "redis_failover/contenders.hpp"
-#include "support/redis_group.hpp"
+#include "support/redis/group.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

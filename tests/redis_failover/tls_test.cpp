@@ -9,9 +9,9 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redis_cluster.hpp"
-#include "support/redis_group.hpp"
-#include "support/rpc_certificates.hpp"
+#include "support/redis/cluster.hpp"
+#include "support/redis/group.hpp"
+#include "support/rpc/certificates.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -9,7 +9,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redis_scripts.hpp"
+#include "support/redis/scripts.hpp"
 
 // The lock of a dead holder is free when its TTL is over: neither earlier nor later.
 

@@ -11,7 +11,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redis_server.hpp"
+#include "support/redis/server.hpp"
 #include "support/wait_until.hpp"
 
 // A lock has one record format, documented in docs/reference/redis_keys.md.

@@ -7,7 +7,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redis_server.hpp"
+#include "support/redis/server.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

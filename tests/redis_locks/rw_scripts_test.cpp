@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/redis_scripts.hpp"
+#include "support/redis/scripts.hpp"
 
 namespace tenure::test {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redis_server.hpp"
-#include "support/rpc_certificates.hpp"
+#include "support/redis/server.hpp"
+#include "support/rpc/certificates.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

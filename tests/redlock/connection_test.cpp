@@ -7,8 +7,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/connect_refusal.hpp"
-#include "support/redlock_servers.hpp"
+#include "support/net/connect_refusal.hpp"
+#include "support/redlock/servers.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -10,7 +10,7 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redlock_servers.hpp"
+#include "support/redlock/servers.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/redis_server.hpp"
+#include "support/redis/server.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -9,8 +9,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redis_server.hpp"
-#include "support/rpc_certificates.hpp"
+#include "support/redis/server.hpp"
+#include "support/rpc/certificates.hpp"
 
 namespace tenure::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/snapshot.hpp"
 #include "simulation/message_formatter.hpp"
-#include "support/raft_event_line.hpp"
+#include "support/raft/event_line.hpp"
 
 namespace tenure::simulation {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/invariants.hpp"
-#include "support/core_cost.hpp"
+#include "support/core/cost.hpp"
 
 namespace tenure::simulation {
 

@@ -19,7 +19,7 @@
 #include "backends/memory/backend.hpp"
 #include "client/factory.hpp"
 #include "client/session.hpp"
-#include "support/model_stress.hpp"
+#include "support/model/stress.hpp"
 
 namespace tenure::stress {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <tenure/lock_manager/lock_manager.hpp>
 
-#include "support/model_stress.hpp"
+#include "support/model/stress.hpp"
 
 namespace tenure::stress {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/connect_refusal.hpp"
-#include "support/free_port.hpp"
-#include "support/redis_fake.hpp"
-#include "support/zookeeper_client.hpp"
+#include "support/net/connect_refusal.hpp"
+#include "support/net/free_port.hpp"
+#include "support/redis/fake.hpp"
+#include "support/zookeeper/client.hpp"
 
 namespace tenure::test {
 namespace {

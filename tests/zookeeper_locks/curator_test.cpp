@@ -9,7 +9,7 @@
 #include <tenure/client/client.hpp>
 
 #include "support/process.hpp"
-#include "support/zookeeper_client.hpp"
+#include "support/zookeeper/client.hpp"
 
 namespace tenure::test {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/peers_tcp_proxy.hpp"
-#include "support/zookeeper_client.hpp"
+#include "support/peers/tcp_proxy.hpp"
+#include "support/zookeeper/client.hpp"
 
 namespace tenure::test {
 namespace {
