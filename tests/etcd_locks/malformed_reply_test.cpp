@@ -8,8 +8,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/net/connect_refusal.hpp"
 #include "support/etcd/fake.hpp"
+#include "support/net/connect_refusal.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -8,8 +8,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/net/connect_refusal.hpp"
 #include "support/etcd/server.hpp"
+#include "support/net/connect_refusal.hpp"
 #include "support/rpc/certificates.hpp"
 #include "support/wait_until.hpp"
 

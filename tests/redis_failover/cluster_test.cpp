@@ -1,3 +1,5 @@
+#include "support/redis/cluster.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -11,7 +13,6 @@
 #include <tenure/client/client.hpp>
 
 #include "redis_failover/contenders.hpp"
-#include "support/redis/cluster.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

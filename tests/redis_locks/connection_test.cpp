@@ -13,10 +13,10 @@
 #include <tenure/client/client.hpp>
 
 #include "support/net/connect_refusal.hpp"
+#include "support/net/delaying_proxy.hpp"
 #include "support/net/free_port.hpp"
 #include "support/redis/fake.hpp"
 #include "support/redis/server.hpp"
-#include "support/net/delaying_proxy.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

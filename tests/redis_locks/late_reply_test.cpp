@@ -7,8 +7,8 @@
 
 #include <tenure/client/client.hpp>
 
-#include "support/redis/server.hpp"
 #include "support/net/tcp_relay.hpp"
+#include "support/redis/server.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::test {

@@ -13,8 +13,8 @@
 #include <tenure/client/client.hpp>
 
 #include "backends/redis/command_encoder.hpp"
-#include "support/redis/server.hpp"
 #include "support/net/tcp_relay.hpp"
+#include "support/redis/server.hpp"
 #include "support/wait_until.hpp"
 
 // Order of commands and replies on one connection, and what happens to unanswered commands.

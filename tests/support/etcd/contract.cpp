@@ -1,10 +1,11 @@
+#include "support/contract/contract.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <string>
 
 #include "backends/etcd/backend.hpp"
 #include "backends/etcd/queue.hpp"
-#include "support/contract/contract.hpp"
 #include "support/etcd/server.hpp"
 
 namespace tenure::test {

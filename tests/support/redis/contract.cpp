@@ -1,10 +1,11 @@
+#include "support/contract/contract.hpp"
+
 #include <charconv>
 #include <chrono>
 #include <string>
 
 #include "backends/redis/backend.hpp"
 #include "backends/redis/command_encoder.hpp"
-#include "support/contract/contract.hpp"
 #include "support/redis/cluster.hpp"
 #include "support/redis/group.hpp"
 #include "support/redis/server.hpp"

@@ -1,3 +1,5 @@
+#include "support/contract/contract.hpp"
+
 #include <chrono>
 #include <map>
 #include <memory>
@@ -9,7 +11,6 @@
 #include "backends/redlock/command_encoder.hpp"
 #include "backends/redlock/scripts.hpp"
 #include "backends/schemes.hpp"
-#include "support/contract/contract.hpp"
 #include "support/redlock/servers.hpp"
 #include "sys/mutex.hpp"
 

@@ -1,3 +1,5 @@
+#include "support/contract/contract.hpp"
+
 #include <chrono>
 #include <future>
 #include <string>
@@ -6,7 +8,6 @@
 
 #include "backends/tenured/backend.hpp"
 #include "backends/tenured/url.hpp"
-#include "support/contract/contract.hpp"
 #include "support/rpc/certificates.hpp"
 #include "support/rpc/service.hpp"
 

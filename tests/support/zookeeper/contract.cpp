@@ -1,3 +1,5 @@
+#include "support/contract/contract.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -6,7 +8,6 @@
 #include "backends/zookeeper/backend.hpp"
 #include "backends/zookeeper/nodes.hpp"
 #include "backends/zookeeper/paths.hpp"
-#include "support/contract/contract.hpp"
 #include "support/zookeeper/server.hpp"
 
 namespace tenure::test {
