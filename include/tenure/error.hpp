@@ -220,6 +220,28 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
     return *std::move(*this);
   }
 
+  /// Passes the value to `next` and returns the result of that, or the error if there is no value.
+  /// std::expected::and_then() accepts only functions that return a std::expected itself.
+  template <class Next>
+  constexpr auto and_then(Next&& next) const& {
+    return chain(*this, std::forward<Next>(next));
+  }
+  template <class Next>
+  constexpr auto and_then(Next&& next) && {
+    return chain(std::move(*this), std::forward<Next>(next));
+  }
+
+  /// Passes the error to `next` and returns the result of that, or the value if there is no error.
+  template <class Next>
+  constexpr Result or_else(Next&& next) const& {
+    return this->has_value() ? *this : Result(std::forward<Next>(next)(this->error()));
+  }
+  template <class Next>
+  constexpr Result or_else(Next&& next) && {
+    return this->has_value() ? std::move(*this)
+                             : Result(std::forward<Next>(next)(std::move(this->error())));
+  }
+
   /// Compares with another result, with a value, or with an error as fail() returns it.
   template <class Other>
     requires(!detail::is_result<Other> || std::same_as<Other, Result> ||
@@ -235,6 +257,20 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   }
 
  private:
+  template <class Self, class Next>
+  static constexpr auto chain(Self&& self, Next&& next) {
+    const auto call = [&] {
+      if constexpr (std::is_void_v<T>) {
+        return std::forward<Next>(next)();
+      } else {
+        return std::forward<Next>(next)(*std::forward<Self>(self));
+      }
+    };
+    using NextResult = decltype(call());
+    return self.has_value() ? call()
+                            : NextResult(std::unexpected<Error>(std::forward<Self>(self).error()));
+  }
+
   constexpr void check() const {
     if (!this->has_value()) {
       throw Exception(this->error());

@@ -140,6 +140,23 @@ TEST(Results, or_throw_returns_the_value) {
   EXPECT_NO_THROW(Result<void>().or_throw());
 }
 
+// std::expected::and_then() does not accept a function that returns a Result.
+TEST(Results, and_then_and_or_else_chain_functions_that_return_a_result) {
+  const auto half = [](int number) -> Result<int> {
+    if (number % 2 != 0) {
+      return fail(Errc::invalid_argument, "odd");
+    }
+    return number / 2;
+  };
+
+  EXPECT_EQ(Result<int>(4).and_then(half).and_then(half), 1);
+  EXPECT_EQ(Result<int>(6).and_then(half).and_then(half), fail(Errc::invalid_argument, "odd"));
+  EXPECT_EQ(Result<void>().and_then([] { return Result<int>(1); }), 1);
+  EXPECT_EQ(Result<int>(3).and_then(half).or_else([](const Error&) -> Result<int> { return 7; }),
+            7);
+  EXPECT_EQ(Result<int>(3).or_else([](const Error&) -> Result<int> { return 7; }), 3);
+}
+
 // The copy of a failed Result<bool> must not take the operator bool of the original for a value.
 TEST(Results, a_copied_result_keeps_its_error) {
   Result<bool> failed = fail(Errc::timed_out);
