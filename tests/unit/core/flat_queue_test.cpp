@@ -13,7 +13,7 @@
 namespace tenure::core {
 namespace {
 
-bool is_same(const auto& left, const auto& right) {
+bool is_equal(const auto& left, const auto& right) {
   return std::ranges::equal(left, right) && left.size() == right.size() &&
          left.empty() == right.empty();
 }
@@ -52,7 +52,7 @@ TEST(FlatQueue, a_flat_queue_behaves_as_a_sequence) {
         queue.erase(queue.begin() + at);
         model.erase(model.begin() + at);
       }
-      RC_ASSERT(is_same(queue, model));
+      RC_ASSERT(is_equal(queue, model));
       RC_ASSERT(model.empty() || (queue.front() == model.front() && queue.back() == model.back()));
     }
   });
@@ -88,7 +88,7 @@ TEST(SortedQueue, a_sorted_queue_behaves_as_a_set) {
         queue.erase(value);
         model.erase(value);
       }
-      RC_ASSERT(is_same(queue, model));
+      RC_ASSERT(is_equal(queue, model));
       RC_ASSERT(queue.contains(value) == joins);
       const auto before = std::distance(model.begin(), model.lower_bound(value));
       RC_ASSERT(queue.count_before(value) == static_cast<std::size_t>(before));

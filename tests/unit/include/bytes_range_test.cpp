@@ -95,7 +95,7 @@ rc::Gen<std::string> some_string() {
                            [](const std::string& text) { return text.size() <= 2; });
 }
 
-rc::Gen<BytesRange> some_range() {
+rc::Gen<BytesRange> some_bytes_range() {
   const auto make = [](const std::string& one, const std::string& other, int kind) {
     switch (kind) {
       case 0: return BytesRange::of(std::min(one, other), std::max(one, other)).value();
@@ -112,8 +112,8 @@ rc::Gen<BytesRange> some_range() {
 
 // 004-B20
 RC_GTEST_PROP(BytesRangeLaws, ranges_overlap_exactly_if_they_share_a_string, ()) {
-  const BytesRange a = *some_range();
-  const BytesRange b = *some_range();
+  const BytesRange a = *some_bytes_range();
+  const BytesRange b = *some_bytes_range();
 
   const bool share = std::ranges::any_of(every_string(), [&](const std::string& text) {
     return a.contains(text) && b.contains(text);
@@ -125,8 +125,8 @@ RC_GTEST_PROP(BytesRangeLaws, ranges_overlap_exactly_if_they_share_a_string, ())
 
 // 004-B20
 RC_GTEST_PROP(BytesRangeLaws, a_range_contains_all_keys_of_a_range_it_contains, ()) {
-  const BytesRange a = *some_range();
-  const BytesRange b = *some_range();
+  const BytesRange a = *some_bytes_range();
+  const BytesRange b = *some_bytes_range();
   RC_PRE(a.contains(b));
 
   for (const std::string& text : every_string()) {

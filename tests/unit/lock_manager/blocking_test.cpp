@@ -88,7 +88,8 @@ TEST(Blocking, a_parked_writer_bars_later_readers) {
   ASSERT_TRUE(eventually_waiting(locks, 1));
 
   EXPECT_TRUE(refused(locks.try_acquire(t3, row_a, shared), Errc::would_block));
-  EXPECT_TRUE(refused(locks.acquire(t3, row_a, shared, within({})), Errc::timed_out));
+  EXPECT_TRUE(refused(locks.acquire(t3, row_a, shared, within(std::chrono::milliseconds::zero())),
+                      Errc::timed_out));
 
   locks.release(t1, row_a).value();
   EXPECT_TRUE(succeeded(writer.get()));
@@ -218,7 +219,9 @@ TEST(Deadlines, an_upgrade_that_timed_out_keeps_the_weaker_lock) {
   locks.try_acquire(t1, row_a, shared).value();
   locks.try_acquire(t2, row_a, shared).value();
 
-  EXPECT_TRUE(refused(locks.acquire(t1, row_a, exclusive, within({})), Errc::timed_out));
+  EXPECT_TRUE(
+      refused(locks.acquire(t1, row_a, exclusive, within(std::chrono::milliseconds::zero())),
+              Errc::timed_out));
 
   EXPECT_EQ(locks.mode_held(t1, row_a), shared);
   locks.release(t1, row_a).value();

@@ -1,4 +1,5 @@
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,7 +66,8 @@ TEST(Paths, a_failed_path_releases_all_its_nodes) {
   one.lock("db/users/42", exclusive).value();
 
   EXPECT_TRUE(refused(two.try_lock_path(user_42, exclusive), Errc::would_block));
-  EXPECT_TRUE(refused(two.lock_path(user_42, exclusive, within({})), Errc::timed_out));
+  EXPECT_TRUE(refused(two.lock_path(user_42, exclusive, within(std::chrono::milliseconds::zero())),
+                      Errc::timed_out));
 
   EXPECT_EQ(two.lock_count(), 0U);
   EXPECT_EQ(locks.holder_count("db"), 0U);

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -129,7 +130,8 @@ TEST(ScopedLocks, a_lock_that_cannot_be_had_gives_no_handle) {
   const Transaction txn = locks.begin();
   locks.try_acquire(t1, row_a, exclusive).value();
 
-  EXPECT_TRUE(refused(txn.lock_scoped(row_a, shared, within({})), Errc::timed_out));
+  EXPECT_TRUE(refused(txn.lock_scoped(row_a, shared, within(std::chrono::milliseconds::zero())),
+                      Errc::timed_out));
   EXPECT_TRUE(refused(txn.lock_scoped("", shared), Errc::invalid_argument));
 }
 

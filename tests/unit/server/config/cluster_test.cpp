@@ -28,12 +28,12 @@ Config member(std::uint64_t id, const std::string& members = three) {
   return config;
 }
 
-std::string error_of(const Config& config) {
+std::string error_of_list(const Config& config) {
   const auto checked = check(config);
   return checked ? "" : checked.error().detail;
 }
 
-std::string error_of(const std::string& list) {
+std::string error_of_list(const std::string& list) {
   const auto parsed = parse_members(list);
   return parsed ? "" : parsed.error().detail;
 }
@@ -81,23 +81,23 @@ TEST(ConfigCluster, log_settings_reach_the_store) {
 }
 
 TEST(ConfigCluster, each_mistake_in_the_list_is_named) {
-  expect_words(error_of("1"), "is not a member");
-  expect_words(error_of("1=a:1"), "is not a member");
-  expect_words(error_of("0=a:1/a:2"), "is not a member id");
-  expect_words(error_of("x=a:1/a:2"), "is not a member id");
-  expect_words(error_of("1=a/a:2"), "is not an address");
-  expect_words(error_of("1=0.0.0.0:1/a:2"), "cannot be advertised");
-  expect_words(error_of("1=a:0/a:2"), "cannot be advertised");
-  expect_words(error_of("1=a:1/a:2,2=b:1/b:2"), "two members tolerate no failure");
-  expect_words(error_of("1=a:1/a:2,1=b:1/b:2,3=c:1/c:2"), "'1' is the id of two members");
-  expect_words(error_of("1=a:1/a:2,2=a:1/b:2,3=c:1/c:2"), "'a:1' occurs twice");
-  expect_words(error_of("1=a:1/a:1,2=b:1/b:2,3=c:1/c:2"), "'a:1' occurs twice");
+  expect_words(error_of_list("1"), "is not a member");
+  expect_words(error_of_list("1=a:1"), "is not a member");
+  expect_words(error_of_list("0=a:1/a:2"), "is not a member id");
+  expect_words(error_of_list("x=a:1/a:2"), "is not a member id");
+  expect_words(error_of_list("1=a/a:2"), "is not an address");
+  expect_words(error_of_list("1=0.0.0.0:1/a:2"), "cannot be advertised");
+  expect_words(error_of_list("1=a:0/a:2"), "cannot be advertised");
+  expect_words(error_of_list("1=a:1/a:2,2=b:1/b:2"), "two members tolerate no failure");
+  expect_words(error_of_list("1=a:1/a:2,1=b:1/b:2,3=c:1/c:2"), "'1' is the id of two members");
+  expect_words(error_of_list("1=a:1/a:2,2=a:1/b:2,3=c:1/c:2"), "'a:1' occurs twice");
+  expect_words(error_of_list("1=a:1/a:1,2=b:1/b:2,3=c:1/c:2"), "'a:1' occurs twice");
   std::string many;
   for (int i = 1; i <= 10; ++i) {
     const auto id = std::to_string(i);
     many += (i == 1 ? "" : ",") + id + "=h" + id + ":1/h" + id + ":2";
   }
-  expect_words(error_of(many), "10 members are too many");
+  expect_words(error_of_list(many), "10 members are too many");
 }
 
 // So the members can start in any order, and no id has to be distributed.
@@ -121,16 +121,16 @@ TEST(ConfigCluster, a_member_finds_itself_in_the_list) {
   EXPECT_EQ(plan.members.size(), 3U);
   EXPECT_EQ(plan.peer_address, "127.0.0.1:7002");
   EXPECT_EQ(plan.client_address, "127.0.0.1:7012");
-  EXPECT_EQ(error_of(member(2)), "");
+  EXPECT_EQ(error_of_list(member(2)), "");
 }
 
 TEST(ConfigCluster, a_member_outside_the_list_is_refused_unless_it_joins) {
-  expect_words(error_of(member(4)), "member 4 (node.member_id) is not in the list");
-  expect_words(error_of(member(0)), "required in a cluster");
+  expect_words(error_of_list(member(4)), "member 4 (node.member_id) is not in the list");
+  expect_words(error_of_list(member(0)), "required in a cluster");
 
   auto joiner = member(4);
   joiner.cluster.join = true;
-  EXPECT_EQ(error_of(joiner), "");
+  EXPECT_EQ(error_of_list(joiner), "");
   const auto plan = plan_cluster(joiner);
   EXPECT_TRUE(plan.members.empty());
   EXPECT_EQ(plan.cluster_id, plan_cluster(member(1)).cluster_id);
@@ -142,15 +142,15 @@ TEST(ConfigCluster, an_initial_member_cannot_rejoin_under_its_id) {
   auto config = member(2);
   config.cluster.join = true;
 
-  expect_words(error_of(config), "joins under an unused id");
+  expect_words(error_of_list(config), "joins under an unused id");
 }
 
 TEST(ConfigCluster, a_joining_member_must_name_the_cluster) {
   auto config = member(4, "");
   config.cluster.join = true;
-  expect_words(error_of(config), "requires node.cluster_id");
+  expect_words(error_of_list(config), "requires node.cluster_id");
   config.node.cluster_id = 77;
-  EXPECT_EQ(error_of(config), "");
+  EXPECT_EQ(error_of_list(config), "");
 }
 
 // Peers that connect to 0.0.0.0 would reach themselves.
@@ -160,38 +160,38 @@ TEST(ConfigCluster, a_joining_member_must_set_its_advertised_address) {
   config.listen.insecure = true;
   config.listen.peers = "0.0.0.0:7422";
   config.listen.grpc = "[::]:7420";
-  expect_words(error_of(config),
+  expect_words(error_of_list(config),
                "cluster.peer_address: '0.0.0.0:7422' cannot be advertised: expected a host other "
                "than a wildcard, and a port (default: listen.peers)");
-  expect_words(error_of(config), "cluster.client_address: '[::]:7420' cannot be advertised");
+  expect_words(error_of_list(config), "cluster.client_address: '[::]:7420' cannot be advertised");
   config.cluster.peer_address = "db4:0";
   config.cluster.client_address = "db4:7420";
-  expect_words(error_of(config), "cluster.peer_address: 'db4:0' cannot be advertised");
+  expect_words(error_of_list(config), "cluster.peer_address: 'db4:0' cannot be advertised");
   config.cluster.peer_address = "db4:7422";
-  EXPECT_EQ(error_of(config), "");
+  EXPECT_EQ(error_of_list(config), "");
 }
 
 TEST(ConfigCluster, peers_on_the_network_need_tls_or_insecure) {
   auto config = member(1, "1=a:7422/a:7420,2=b:7422/b:7420,3=c:7422/c:7420");
-  expect_words(error_of(config), "cluster.members: a:7422 is reachable from the network");
+  expect_words(error_of_list(config), "cluster.members: a:7422 is reachable from the network");
   config = member(1);
   config.listen.peers = "0.0.0.0:7422";
-  expect_words(error_of(config), "listen.peers: 0.0.0.0:7422 is reachable from the network");
+  expect_words(error_of_list(config), "listen.peers: 0.0.0.0:7422 is reachable from the network");
   config.listen.insecure = true;
-  EXPECT_EQ(error_of(config), "");
+  EXPECT_EQ(error_of_list(config), "");
 
   // A single node does not open the port.
   Config alone;
   alone.listen.peers = "0.0.0.0:7422";
-  EXPECT_EQ(error_of(alone), "");
+  EXPECT_EQ(error_of_list(alone), "");
   EXPECT_FALSE(alone.has_peers());
 }
 
 TEST(ConfigCluster, certificates_come_all_three_or_not_at_all) {
   auto config = member(1);
   config.peer_tls.cert = "/nowhere/cert.pem";
-  expect_words(error_of(config), "all three or none");
-  expect_words(error_of(config), "peer_tls.cert: cannot read '/nowhere/cert.pem'");
+  expect_words(error_of_list(config), "all three or none");
+  expect_words(error_of_list(config), "peer_tls.cert: cannot read '/nowhere/cert.pem'");
 }
 
 // What one member accepts all must be able to get.
@@ -199,7 +199,7 @@ TEST(ConfigCluster, requests_are_not_larger_than_what_members_pass_on) {
   auto config = member(1);
   config.service.message_bytes_max = std::size_t{33} << 20U;
 
-  expect_words(error_of(config), "members replicate requests of at most 32MiB");
+  expect_words(error_of_list(config), "members replicate requests of at most 32MiB");
 }
 
 TEST(ConfigCluster, a_questionable_configuration_is_a_warning) {
@@ -268,13 +268,14 @@ TEST(ConfigCluster, a_shared_authority_of_members_and_clients_is_a_warning) {
 TEST(ConfigCluster, the_highest_cluster_version_is_one_that_the_program_has) {
   auto config = member(1);
   config.cluster.version_max = core::newest_version.get();
-  EXPECT_EQ(error_of(config), "");
+  EXPECT_EQ(error_of_list(config), "");
   EXPECT_EQ(peers::versions_of(config).wanted, core::newest_version);
   config.cluster.version_max = 1;
   EXPECT_EQ(peers::versions_of(config).wanted, core::version_1);
 
   config.cluster.version_max = core::newest_version.get() + 1;
-  expect_words(error_of(config), "cluster.version_max: this program supports cluster versions 1");
+  expect_words(error_of_list(config),
+               "cluster.version_max: this program supports cluster versions 1");
 }
 
 TEST(ConfigCluster, seed_is_a_subcommand) {
