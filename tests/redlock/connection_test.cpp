@@ -29,8 +29,8 @@ std::vector<std::string> warnings_of(const std::string& url) {
 TEST(RedlockConnection, an_invalid_url_is_rejected_with_the_position) {
   expect(refusal("redlock://"), Errc::invalid_argument, "at 10: a host name is missing");
   expect(refusal("redlock://a,,b"), Errc::invalid_argument, "at 12: a host name is missing");
-  expect(refusal("redlock://a,b:0"), Errc::invalid_argument, "at 13: a port is");
-  expect(refusal("redlock://u:secret@a,b:99999"), Errc::invalid_argument, "a port is");
+  expect(refusal("redlock://a,b:0"), Errc::invalid_argument, "at 13: expected a port");
+  expect(refusal("redlock://u:secret@a,b:99999"), Errc::invalid_argument, "expected a port");
   expect(refusal("redlock://a,b/zero"), Errc::invalid_argument, "the database must be a number");
   expect(refusal("redlock://a,b?colour=red"), Errc::invalid_argument, "unknown option");
   expect(refusal("redlock://a?node_timeout=0ms"), Errc::invalid_argument, "node_timeout is a time");
