@@ -20,16 +20,16 @@ SEEDS ?= 1000
 FIRST_SEED ?= 1
 FOLDERS ?= src tests examples
 
-# Folders with C++ sources of ours.
+# Folders with C++ sources of this project.
 SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
 
 # Colour on a terminal only.
 step = @if [[ -t 1 ]]; then printf '\033[1m==> %s\033[0m\n' $(1); else printf '==> %s\n' $(1); fi
 
-##@ Every day
+##@ Daily use
 .PHONY: help setup build run cluster demo docs web screenshots man examples test chaos sim fuzz check bench bench-local bench-service bench-cluster bench-redis bench-backends fmt clean install package
 
-help: ## this list
+help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,13 +50,13 @@ run: ## build and start a lock server with its dashboard in ./var, and print com
 	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/run_server.sh build/run/tenured
 
-cluster: ## build and start three lock servers that are one cluster (./var/cluster), until Ctrl-C
+cluster: ## build and start a cluster of three lock servers (./var/cluster), until Ctrl-C
 	@tools/setup.sh build server run
 	$(call step,"build")
 	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/run_cluster.sh build/run/tenured
 
-demo: ## show how a fence rejects a worker that was stopped past its lease, on three lock servers (STAY=1: until Ctrl-C)
+demo: ## show how a fence rejects a worker that was paused beyond its lease, on three lock servers (STAY=1: until Ctrl-C)
 	@tools/setup.sh build server run demo
 	$(call step,"build")
 	@$(call build_preset,run,--target tenured demo_worker)
@@ -117,7 +117,7 @@ fuzz: ## fuzz every target of tests/fuzz for SECONDS=60; findings are in build/f
 	   { tail -40 build/fuzz/{}.log; echo "FAILED  {}"; exit 1; }'
 
 ##@ Before a commit
-check: check-format check-tidy check-models check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on what changed (ALL=1: on all), sanitizers
+check: check-format check-tidy check-models check-headers check-clang check-clang-tidy check-asan check-tsan ## format, layers, headers, clang, clang-tidy on changed files (ALL=1: on all), sanitizers
 	$(call step,"check: passed")
 
 fmt: ## format all C++ files
@@ -157,7 +157,7 @@ bench-backends: ## compare the library on etcd and ZooKeeper with their own lock
 	@$(call build_preset,release,--target library_load service_load zookeeper_load)
 	@python3 bench/run_backends.py --write docs/benchmarks.md
 
-##@ The rest
+##@ Other
 install: ## build the release and install it below PREFIX (default /usr/local)
 	@tools/setup.sh build cluster redis etcd zookeeper cli
 	@mkdir -p build
@@ -175,7 +175,7 @@ package: ## build .debs of the libraries, tenured and tenure into build/packages
 	$(call step,"package")
 	@tools/package.sh build/package build/package-libraries build/packages
 
-clean: ## remove what was built
+clean: ## remove all build folders
 	@rm -rf build
 
 # The parts of check -------------------------------------------------------------------------------
