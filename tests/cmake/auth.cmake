@@ -1,5 +1,5 @@
-# Users, permissions and TLS: tests of the real daemon with the command and a browser. The C++ tests are
-# registered with their suites.
+# Users, permissions and TLS: tests of the real daemon with the command and a browser. The C++
+# tests are registered with their suites.
 
 if(TARGET tenured AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   tenure_daemon_tests(auth)

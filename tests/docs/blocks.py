@@ -20,7 +20,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-from verdict import report
+from check_main import report
 
 CODE = {"sh": "shell", "bash": "shell", "shell": "shell", "console": "shell", "zsh": "shell",
         "cpp": "C++", "c++": "C++", "cc": "C++", "cxx": "C++", "hpp": "C++", "c": "C++"}

@@ -7,7 +7,7 @@ with docs/reference/backends.md; another test compares that page with the code.
 import re
 import sys
 
-from verdict import report
+from check_main import report
 
 PAGE, BACKENDS = "docs/guarantees.md", "docs/reference/backends.md"
 NAMED = re.compile(r"`([A-Z]\w+)\.([a-z]\w+)`")

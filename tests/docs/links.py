@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-from verdict import report
+from check_main import report
 
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@ and no other event.
 import re
 import sys
 
-from verdict import report
+from check_main import report
 
 PAGE = "docs/reference/log_events.md"
 EVENT = re.compile(r'(?:\blog::(?:debug|info|warning|error)|\breport_?|\bformat)\(\s*'
