@@ -21,6 +21,7 @@ bool is_full(const Lock& lock, const Load& ahead) {
 bool Admission::admits(const Wait& wanted) {
   const std::span<const Item> items(wanted.items);
   for (std::size_t i = 0; i < items.size();) {
+    // Counts one visit per item even at free names, because a request may have many items.
     visits_.add();
     if (items[i].kind() == ResourceKind::name) {
       if (!admits_at_name(wanted, items[i])) {
@@ -62,6 +63,8 @@ bool Admission::admits_at_name(const Wait& wanted, const Item& item) {
 }
 
 Load Admission::load_before(const Lock& lock, const ResourceView& resource, const Turn& turn) {
+  // Two cases need no scan: no wait is ahead, or the whole queue is. The counter of the lock
+  // answers the second one, which every new request of a long queue meets.
   const auto& queue = lock.queue();
   if (queue.empty() || !(queue.front() < turn)) {
     return {};
@@ -81,6 +84,8 @@ Load Admission::load_before(const Lock& lock, const ResourceView& resource, cons
       ahead.load.add(item.claim);
     }
   }
+  // The cursor advances only, because the turns ascend from call to call. A scan that ended early
+  // because the load is full stays at that turn: later waits are rejected by the same load.
   ahead.next = other == queue.end() ? turn : *other;
   return ahead.load;
 }
@@ -94,6 +99,8 @@ bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items)
     return true;
   }
   const auto& ranges = lock->ranges();
+  // A wait that is not in the queue has no claims in an index, so it is compared with the ranges
+  // directly. Such a request makes one check only, so it would not repay an index either.
   const bool is_queued = lock->queue().contains(wanted.turn());
   if (!is_queued || range_visits_ < ranges.held.size() + ranges.queued.size()) {
     return std::ranges::all_of(items, [&](const Item& item) {
@@ -119,6 +126,8 @@ Admission::Space& Admission::space_of(const ResourceView& resource, const Lock& 
   if (it != spaces_.end()) {
     return it->second;
   }
+  // REQUIRES of Admission: only grants change the ranges after this, so the index stays usable for
+  // all waits of the same pass.
   ClaimIndex index(lock.ranges());
   visits_.add(index.size());
   auto heads = index.heads();
@@ -133,6 +142,7 @@ bool Admission::admits_keys(const Wait& wanted, const Keys& keys, const RangeInd
     ++range_visits_;
     visits_.add();
   };
+  // Holds first: a holder that blocks the wait saves the search of the queue.
   return ranges.held.visit_overlapping(keys.range, [&](const RangeIndex::Held& held) {
     count();
     return held.token == wanted.upgrades || compatible_with(held.mode, keys.mode);

@@ -34,22 +34,30 @@ class Admission {
     Turn next = turn_of_holds;  ///< First turn that is not in the load.
     Load load{};
   };
+  /// Index of a space, with the cursors of the searches for all waits of one pass.
   struct Space {
     ClaimIndex index;
     ClaimIndex::Heads heads;
   };
 
+  /// Admission at one name: compares counters of modes and permits, O(1) without a queue ahead.
   [[nodiscard]] bool admits_at_name(const Wait& wanted, const Item& item);
+  /// Admission of all ranges of the request in one space.
   [[nodiscard]] bool admits_in_space(const Wait& wanted, std::span<const Item> items);
+  /// Admission of one range, by a search for overlaps without the index.
   [[nodiscard]] bool admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges);
+  /// Index of a space; builds it at the first call.
   [[nodiscard]] Space& space_of(const ResourceView& resource, const Lock& lock);
 
   const LockTable& table_;
+  /// Cost counter of the step, shared with the other parts of the step.
   Visits& visits_;
+  /// Cursor in the queue of each name that was read.
   std::map<Resource, Ahead, ResourceOrder> ahead_;
   /// Ranges visited without an index. It is built once they equal the number of ranges, so building
   /// it at most doubles the cost.
   std::size_t range_visits_ = 0;
+  /// Indexes of the spaces for which building one paid.
   std::map<Resource, Space, ResourceOrder> spaces_;
 };
 

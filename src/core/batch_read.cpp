@@ -7,6 +7,8 @@
 namespace tenure::core {
 namespace {
 
+/// Mirror image of Encoder in batch_write.cpp: reads the same fields in the same order. Range
+/// checks only; the state machine validates the commands when it applies them.
 class Decoder : private ValueReader {
  public:
   explicit Decoder(std::string_view bytes) : ValueReader(bytes) {}
@@ -14,6 +16,7 @@ class Decoder : private ValueReader {
   Result<Batch> run() {
     Batch batch;
     batch.version = id<ClusterVersion>();
+    // Checked before any other field: a newer version may encode even the stamp differently.
     if (ok() && (batch.version < oldest_version || batch.version > newest_version)) {
       return fail(batch.version > newest_version ? Errc::unsupported : Errc::invalid_argument,
                   "batch: version " + std::to_string(batch.version.get()) +
@@ -33,14 +36,19 @@ class Decoder : private ValueReader {
   }
 
  private:
+  // Fails to compile when a command is added, so that the switch below cannot forget it.
   static_assert(std::variant_size_v<Command> == 14, "a new command is read here, too");
 
   /// Kind of the last command that a version has.
   static std::uint64_t last_kind(ClusterVersion version) {
+    // Version 1 ends with SetTtl. A later kind in a batch of version 1 is damage or a forgery.
     constexpr std::uint64_t last_of_version_1 = 11;
     return version < version_2 ? last_of_version_1 : std::variant_size_v<Command> - 1;
   }
 
+  /// Reads the kind, which is the index in Command, and the fields. Kind 6 is Tick, which has no
+  /// fields. After an error the kind is 0, all fields are read as zeros, and the sticky error
+  /// discards the result.
   Command command() {
     switch (up_to(last_kind(version_), "the kind of a command")) {
       case 0: return acquire();
@@ -76,6 +84,7 @@ class Decoder : private ValueReader {
     Release command;
     command.lease = id<LeaseId>();
     command.request = id<RequestId>();
+    // Index of the variant Release::what: 0 is the token, 1 the target.
     if (up_to(1, "what to release") == 0) {
       command.what = id<FencingToken>();
     } else {
@@ -157,6 +166,7 @@ class Decoder : private ValueReader {
 }  // namespace
 
 ClusterVersion version_of_batch(std::string_view bytes) {
+  // Reads the first number only, so that a member can recognise entries that it cannot decode.
   ByteReader reader(bytes);
   const ClusterVersion version(reader.number());
   return reader.ok() ? version : ClusterVersion{};

@@ -7,6 +7,8 @@
 namespace tenure::core {
 namespace {
 
+/// Writes a batch field by field. The order of fields is the log format: members replay entries
+/// that older programs wrote, so fields are added only behind a check of the version.
 class Encoder : private ValueWriter {
  public:
   using ValueWriter::take;

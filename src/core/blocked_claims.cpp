@@ -14,6 +14,7 @@ BlockedClaims::BlockedClaims(ClaimIndex index, std::vector<LeaseId> leases,
 
 std::vector<LeaseId> BlockedClaims::begin() {
   std::vector<LeaseId> blocked;
+  // is_free() also registers the first watch of each blocked wait.
   for (const auto id : index_.in_turn_order()) {
     const bool is_wait = index_[id].token == FencingToken{};
     if (is_wait && !is_free(id)) {
@@ -24,6 +25,8 @@ std::vector<LeaseId> BlockedClaims::begin() {
 }
 
 std::vector<LeaseId> BlockedClaims::remove(const Item& item) {
+  // Only the lists that contain the removed claim can unblock a wait. At a name all claims have the
+  // default span, so an item without a range needs none.
   ClaimIndex::Claim claim{.mode = mode_of(item)};
   if (const auto* keys = std::get_if<Keys>(&item.claim)) {
     claim.span = index_.span_of(keys->range);
@@ -60,6 +63,7 @@ bool BlockedClaims::blocks(ListId list, Id id) {
   const auto is_ahead = [&](std::uint32_t at) {
     return at < claims.size() && index_[claims[at]].turn < index_[id].turn;
   };
+  // A claim does not block its own lease, so the first claim of another lease decides.
   const bool is_own = front.first < claims.size() && leases_[claims[front.first]] == leases_[id];
   return is_ahead(is_own ? front.second : front.first);
 }
@@ -102,6 +106,8 @@ std::vector<BlockedClaims::Id> BlockedClaims::take_released(ListId list) {
     return released;
   }
   const auto lease = leases_[claims[first]];
+  // The waits of the first lease are the exception of the loop above: another claim decides for
+  // them, so they may be free although an earlier watcher is not.
   for (auto own = by_lease.lower_bound({lease, Turn{.rank = Rank::upgrade}, Id{}});
        own != by_lease.end() && std::get<LeaseId>(*own) == lease &&
        !blocks(list, std::get<Id>(*own));) {

@@ -46,6 +46,8 @@ class BlockedClaims {
     std::uint32_t first = 0;   ///< First claim of a deadlocked lease.
     std::uint32_t second = 0;  ///< First claim of another deadlocked lease.
   };
+  /// Waits that watch one list, in two orders: by turn for a scan from the front, and by lease for
+  /// the waits that the first claim of the list does not block.
   struct Watchers {
     std::set<std::pair<Turn, Id>> by_turn{};
     std::set<std::tuple<LeaseId, Turn, Id>> by_lease{};
@@ -53,15 +55,22 @@ class BlockedClaims {
 
   /// Whether no list blocks the claim. If one does, the claim watches it from now on.
   bool is_free(Id id);
+  /// Whether the list contains a claim of another deadlocked lease ahead of this claim.
   [[nodiscard]] bool blocks(ListId list, Id id);
+  /// Moves the positions of the list past claims whose leases were removed.
   const Front& advance(ListId list);
   /// Removes and returns the watchers that the list does not block any more.
   [[nodiscard]] std::vector<Id> take_released(ListId list);
 
+  /// Claims of all deadlocked leases at the resource.
   ClaimIndex index_;
+  /// Lease of each claim, by id.
   std::vector<LeaseId> leases_;
+  /// Leases that the reduction has not removed yet. The caller shrinks the set before it calls
+  /// remove().
   const std::set<LeaseId>& deadlocked_;
   std::vector<Front> fronts_;  ///< First blocking claims, by list.
+  /// Waits that watch a list, for lists that are watched.
   std::map<ListId, Watchers> watchers_;
 };
 

@@ -11,6 +11,7 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
   for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
     std::uint32_t rest = byte;
     for (int bit = 0; bit < 8; ++bit) {
+      // 0x82F63B78 is the Castagnoli polynomial with its bits reversed.
       rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0x82F63B78U : 0U);
     }
     table[byte] = rest;
@@ -18,6 +19,8 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
   return table;
 }
 
+// 1 KiB, computed at compile time. Serves CPUs without the instruction, and the last bytes of a
+// string on all others.
 constexpr auto crc_table = make_crc_table();
 
 std::uint32_t crc_by_table(std::uint32_t crc, std::string_view bytes) noexcept {
@@ -42,6 +45,7 @@ __attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(
 }
 
 std::uint32_t crc_of(std::uint32_t crc, std::string_view bytes) noexcept {
+  // Detected at run time: one binary runs on all x86-64 CPUs, and both ways give the same result.
   static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
   return has_instruction ? crc_by_instruction(crc, bytes) : crc_by_table(crc, bytes);
 }
@@ -61,6 +65,7 @@ std::uint32_t crc32c(std::string_view bytes) noexcept {
 }
 
 void ByteWriter::number(std::uint64_t value) {
+  // 64 bits in groups of seven make ten bytes at most.
   constexpr std::size_t longest = 10;
   std::array<char, longest> digits;
   std::size_t count = 0;
@@ -114,6 +119,7 @@ std::uint64_t ByteReader::number() {
 
 std::uint64_t ByteReader::number_up_to(std::uint64_t max, std::string_view what) {
   const auto value = number();
+  // The value never reaches the caller, so a damaged count cannot become an allocation size.
   if (value > max) {
     set_error(std::string(what) + " is out of range");
     return 0;
@@ -143,6 +149,7 @@ std::uint64_t ByteReader::fixed64() {
 
 std::string_view ByteReader::text_view() {
   const auto size = number();
+  // Compared with the rest of the bytes before use: a damaged length reads nothing outside them.
   if (!ok() || size > left()) {
     set_error("it ends in the middle of a string");
     return {};
@@ -153,6 +160,7 @@ std::string_view ByteReader::text_view() {
 }
 
 void ByteReader::set_error(std::string_view what) {
+  // The first error is the cause; all later ones follow from it.
   if (error_.empty()) {
     error_ = std::string(what) + " (byte " + std::to_string(at_) + ")";
   }

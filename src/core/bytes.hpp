@@ -49,9 +49,11 @@ class ByteReader {
   /// The same without a copy: a view into the bytes.
   [[nodiscard]] std::string_view text_view();
 
+  /// Records an error with the present offset, unless there is one. For checks of callers, too.
   void set_error(std::string_view what);
   [[nodiscard]] bool ok() const noexcept { return error_.empty(); }
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
+  /// Number of unread bytes.
   [[nodiscard]] std::size_t left() const noexcept { return bytes_.size() - at_; }
 
  private:

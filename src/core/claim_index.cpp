@@ -9,6 +9,7 @@
 namespace tenure::core {
 namespace {
 
+// Projection: the starts are sorted by text and not by address, which differs between members.
 const std::string& text_of(const std::string* start) {
   return *start;
 }
@@ -22,6 +23,7 @@ ClaimIndex::ClaimIndex(const RangeIndex& ranges, const Filter& is_listed) {
   fill_lists();
 }
 
+// A name is a space with one position: width_ stays 1, and all spans are [0, 0].
 ClaimIndex::ClaimIndex(std::vector<Claim> claims) : claims_(std::move(claims)) {
   by_turn_.resize(claims_.size());
   std::iota(by_turn_.begin(), by_turn_.end(), Id{});
@@ -50,6 +52,7 @@ void ClaimIndex::collect(const RangeIndex& ranges, const Filter& is_listed) {
                      std::back_inserter(starts_), {}, text_of, text_of);
   const auto twice = std::ranges::unique(starts_, {}, text_of);
   starts_.erase(twice.begin(), twice.end());
+  // A power of two makes all leaves equally deep, so that node numbers need no child pointers.
   width_ = std::bit_ceil(std::max<std::uint32_t>(1, static_cast<std::uint32_t>(starts_.size())));
   for (Id id = 0; id < claims_.size(); ++id) {
     if (!is_listed || is_listed(claims_[id])) {
@@ -89,6 +92,7 @@ void ClaimIndex::fill_lists() {
   };
   const std::size_t nodes = 2UL * width_;
   offsets_.assign((nodes * 2 * modes_.size()) + 1, 0);
+  // Counting sort: after the prefix sum, offsets_[n] is the start of list n.
   for_each_entry([&](ListId list, Id) { ++offsets_[list + 1]; });
   std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
   entries_.resize(offsets_.back());
@@ -105,6 +109,8 @@ std::span<const ClaimIndex::Id> ClaimIndex::of_turn(const Turn& turn) const {
 ClaimIndex::Span ClaimIndex::span_of(const std::string& start,
                                      const std::optional<std::string>& end) const {
   const auto first = std::ranges::lower_bound(starts_, start, {}, text_of);
+  // The end of a range need not be a start. Positions from the first start that is not less than it
+  // lie outside, so the one before is the last inside.
   const auto behind =
       end ? std::ranges::lower_bound(first, starts_.end(), *end, {}, text_of) : starts_.end();
   return {.first = static_cast<std::uint32_t>(first - starts_.begin()),

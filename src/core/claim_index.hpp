@@ -118,27 +118,36 @@ class ClaimIndex {
 
   template <class OnNode>
   bool walk(const Span& span, const OnNode& on_node) const;
+  /// Visits the claims of one list ahead of the query.
   template <class Visit>
   bool visit_list(ListId list, const Query& query, Heads& heads, Visit& visit) const;
   [[nodiscard]] ListId list_of(std::uint32_t node, List kind, LockMode mode) const {
     return (node * 2UL + static_cast<std::size_t>(kind)) * modes_.size() +
            slots_[static_cast<std::size_t>(mode)];
   }
+  /// Positions of the starts inside the range. REQUIRES: `start` is one of them.
   [[nodiscard]] Span span_of(const std::string& start, const std::optional<std::string>& end) const;
+  /// Collects the claims and the distinct starts of a space, and the spans of the listed claims.
   void collect(const RangeIndex& ranges, const Filter& is_listed);
+  /// Collects the modes in use.
   void count_modes();
+  /// Sorts by_turn_; claims of one turn by id, so that the order is the same on every member.
   void sort_by_turn();
+  /// Distributes the listed claims to the lists of their nodes.
   void fill_lists();
 
   std::vector<const std::string*> starts_;  ///< Distinct starts of all claims, ascending.
   std::uint32_t width_ = 1;                 ///< Leaves of the tree, a power of two.
+  /// All claims, by id.
   std::vector<Claim> claims_;
+  /// Ids of the listed claims, by turn.
   std::vector<Id> by_turn_;
   /// Distinct modes of the claims. Other modes have no lists, which saves memory.
   std::vector<LockMode> modes_;
   std::array<std::size_t, all_lock_modes.size()> slots_{};  ///< Position in modes_, by mode.
   std::vector<std::uint32_t>
       offsets_;  ///< Start of each list in entries_, then the size of entries_.
+  /// Ids of all lists in one array.
   std::vector<Id> entries_;
 };
 
@@ -184,6 +193,8 @@ bool ClaimIndex::visit_blocking_lists(const Query& query, const Visit& visit) co
       if (compatible_with(mode, query.mode)) {
         continue;
       }
+      // At a node that is not inside the span, only claims that cover the whole node are sure to
+      // overlap the query. At a node inside it, every claim at the node or below it overlaps.
       if (!visit(list_of(node, List::covered, mode)) ||
           (is_inside && !visit(list_of(node, List::touched, mode)))) {
         return false;
@@ -205,6 +216,7 @@ template <class Visit>
 bool ClaimIndex::visit_list(ListId list, const Query& query, Heads& heads, Visit& visit) const {
   for (auto at = heads[list]; at < offsets_[list + 1]; ++at) {
     const auto id = entries_[at];
+    // The rest of the list is behind the query.
     if (!(claims_[id].turn < query.turn)) {
       break;
     }
@@ -212,6 +224,7 @@ bool ClaimIndex::visit_list(ListId list, const Query& query, Heads& heads, Visit
     if (next == Next::stop) {
       return false;
     }
+    // Only a prefix can be dropped. An entry behind a kept one stays, and is visited again.
     if (next == Next::drop && at == heads[list]) {
       ++heads[list];
     }

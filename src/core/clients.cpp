@@ -6,10 +6,12 @@ namespace {
 Client describe(const State& state, const std::string& id, const std::set<LeaseId>& leases) {
   Client client{.id = id, .leases = leases};
   for (const auto lease_id : leases) {
+    // The index by client lists live leases only, so the lookup succeeds.
     const auto& lease = *state.leases.find(lease_id);
     const auto& owned = state.locks.owned(lease_id);
     client.holds += owned.holds.size();
     client.waits += owned.waits.size();
+    // With equal times the greater lease id decides, which is the same on every member.
     if (lease.last_seen >= client.last_seen) {
       client.last_seen = lease.last_seen;
       client.address = lease.address;

@@ -31,6 +31,8 @@ namespace tenure::core {
 template <class Key, class Value, class Order = std::less<>>
 class CowMap {
  public:
+  /// Entry of a leaf. Its names are those of std::pair, so that structured bindings and generic
+  /// code treat the map like a std::map.
   struct Slot {
     Key first{};
     Value second{};
@@ -87,6 +89,7 @@ class CowMap {
     std::variant<Leaf, Branch> row;
   };
 
+  /// Number of entries of a leaf or branch whose key is less than `key`.
   template <class Row, class Wanted>
   static std::size_t count_before(const Row& row, const Wanted& key) {
     const auto it = std::ranges::partition_point(
@@ -96,11 +99,13 @@ class CowMap {
   /// Index of the child whose subtree contains the key, or would contain it.
   template <class Wanted>
   static std::size_t child_of(const Branch& branch, const Wanted& key) {
+    // Starts at the second child, because the separator of the first one is undefined.
     const auto it = std::partition_point(branch.begin() + 1, branch.end(), [&](const Child& child) {
       return !Order{}(key, child.first);
     });
     return static_cast<std::size_t>(it - branch.begin()) - 1;
   }
+  /// Whether `index`, which count_before() returned for this key, is the slot of the key.
   template <class Wanted>
   static bool has_at(const Leaf& leaf, std::size_t index, const Wanted& key) {
     return index < leaf.size() && !Order{}(key, leaf[index].first);
@@ -116,20 +121,26 @@ class CowMap {
     bool is_new = false;
     std::optional<Child> split{};  ///< New right neighbour of a node that was full.
   };
+  /// Inserts the key below `link`, unless the map contains it. A full node splits, and the caller
+  /// puts the new neighbour into its own row.
   static Inserted insert(CowPtr<Node>& link, const Key& key, Side side);
   static Inserted insert_in(Leaf& leaf, const Key& key, Side side);
   static Inserted insert_in(Branch& branch, const Key& key, Side side);
+  /// Inserts one entry into a row, and grows the capacity by a quarter.
   template <class Entry>
   static Entry& put(std::vector<Entry>& row, std::size_t index, Entry entry);
   template <class Entry>
   static std::vector<Entry> split(std::vector<Entry>& row, std::size_t index);
 
+  /// Erases the key below `link`. Returns whether there was one.
   template <class Wanted>
   static bool erase_from(CowPtr<Node>& link, const Wanted& key);
   static void merge_if_sparse(Branch& branch, std::size_t index);
+  /// Removes one entry of a row, and returns spare capacity.
   template <class Entry>
   static void remove(std::vector<Entry>& row, std::size_t index);
 
+  /// Root node; null for an empty map, which needs no allocation.
   CowPtr<Node> root_;
   std::size_t size_ = 0;
 };
@@ -158,6 +169,7 @@ class CowMap<Key, Value, Order>::Iterator {
     ++*this;
     return before;
   }
+  // The position alone identifies an entry; the end has the position null.
   friend bool operator==(const Iterator& left, const Iterator& right) {
     return left.at_ == right.at_;
   }
@@ -197,6 +209,8 @@ class CowMap<Key, Value, Order>::Iterator {
     const Branch* branch;
     std::size_t index;
   };
+  /// Branches from the root to the current leaf. Inline, so that iteration over a tree of up to six
+  /// levels of branches does not allocate.
   absl::InlinedVector<PathStep, 6> path_;
   const Slot* at_ = nullptr;
   const Slot* end_ = nullptr;  ///< End of the current leaf.
@@ -223,6 +237,7 @@ Value* CowMap<Key, Value, Order>::edit(const Wanted& key) {
   if (!root_) {
     return nullptr;
   }
+  // One pass: copies the shared nodes of the path even if the map lacks the key.
   auto* node = &root_.edit();
   while (auto* branch = std::get_if<Branch>(&node->row)) {
     node = &(*branch)[child_of(*branch, key)].node.edit();
@@ -271,6 +286,7 @@ Value& CowMap<Key, Value, Order>::operator[](const Key& key) {
     root_ = CowPtr(Node{});
   }
   auto inserted = insert(root_, key, Side::end);
+  // The root was full: the tree grows by one level at the top, so all leaves stay equally deep.
   if (inserted.split) {
     Branch branch;
     branch.push_back({.first = {}, .node = std::move(root_)});
@@ -293,6 +309,7 @@ auto CowMap<Key, Value, Order>::insert_in(Leaf& leaf, const Key& key, Side side)
     return {.value = &leaf[index].second};
   }
   if (leaf.size() < row_max<Slot>) {
+    // The common case: no node splits, and the path above stays as it is.
     return {.value = &put(leaf, index, Slot{.first = key}).second, .is_new = true};
   }
   // Ascending insertions split at the end, so that they leave full nodes and not half-full ones.
@@ -359,6 +376,7 @@ bool CowMap<Key, Value, Order>::erase(const Wanted& key) {
     root_ = {};
     return true;
   }
+  // A root with one child adds a level without use: the tree shrinks at the top.
   for (const auto* branch = std::get_if<Branch>(&root_->row);
        branch != nullptr && branch->size() == 1; branch = std::get_if<Branch>(&root_->row)) {
     root_ = CowPtr<Node>(branch->front().node);
@@ -393,6 +411,8 @@ template <class Key, class Value, class Order>
 void CowMap<Key, Value, Order>::merge_if_sparse(Branch& branch, std::size_t index) {
   const auto& child = *branch[index].node;
   const auto most = std::holds_alternative<Leaf>(child.row) ? row_max<Slot> : row_max<Child>;
+  // An empty child is always removed, also from a branch with one child, which its own parent then
+  // removes: child_of() needs branches that are not empty.
   if (size_of(child) == 0) {
     remove(branch, index);
     return;
@@ -407,6 +427,7 @@ void CowMap<Key, Value, Order>::merge_if_sparse(Branch& branch, std::size_t inde
   auto& into = branch[left].node.edit().row;
   auto& from = branch[left + 1].node.edit().row;
   if (auto* children = std::get_if<Branch>(&from)) {
+    // The separator of the first child is undefined until the child gets a left neighbour.
     children->front().first = branch[left + 1].first;
   }
   std::visit(
@@ -423,6 +444,7 @@ template <class Key, class Value, class Order>
 template <class Entry>
 void CowMap<Key, Value, Order>::remove(std::vector<Entry>& row, std::size_t index) {
   row.erase(row.begin() + static_cast<std::ptrdiff_t>(index));
+  // Erasing keeps at most about half of a row as spare capacity, so memory follows the size.
   if (row.capacity() > 2 * row.size() + 2) {
     row.shrink_to_fit();
   }

@@ -24,6 +24,7 @@ class CowPtr {
   CowPtr(CowPtr&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
   CowPtr& operator=(const CowPtr& other) noexcept { return *this = CowPtr(other); }
   CowPtr& operator=(CowPtr&& other) noexcept {
+    // The old value is dropped with `other`.
     std::swap(cell_, other.cell_);
     return *this;
   }
@@ -41,6 +42,7 @@ class CowPtr {
   /// to the value of the other copies.
   [[nodiscard]] Value& edit() {
     if (!cell_->references.is_unique()) {
+      // The assignment drops the shared cell, which the other copies keep alive.
       *this = CowPtr(Value(cell_->value));
     }
     return cell_->value;

@@ -87,11 +87,14 @@ class Search {
   [[nodiscard]] bool has_met_permits() const noexcept { return has_met_permits_; }
 
  private:
+  /// Predecessor of a reached lease, and the edge from there. The steps form a tree, from which
+  /// cycle() reads a path back to `start`.
   struct Step {
     LeaseId from{};
     Edge edge{};
   };
 
+  /// Item of a wait, whose blockers are searched.
   struct Wanted {
     const Wait& wait;
     const Item& item;
@@ -108,6 +111,7 @@ class Search {
         next{};  ///< Cursor in turn order; all claims before it were visited.
   };
 
+  /// Reaches the leases that block a wait, item by item.
   void expand(const Wait& wait) {
     for (const auto& item : wait.items) {
       if (budget_.is_exceeded()) {
@@ -123,6 +127,8 @@ class Search {
     }
   }
 
+  /// Whether a wait for permits has edges. In the second search, only waits that the graph
+  /// reduction found blocked have some.
   bool is_blocked_by_permits(const Wanted& wanted) {
     has_met_permits_ = true;
     if (deadlocked_ == nullptr) {
@@ -134,6 +140,8 @@ class Search {
 
   [[nodiscard]] bool is_of_start(const Wanted& wanted) const { return wanted.wait.lease == start_; }
 
+  /// Reaches the blockers of a wait at a name. A wait with the same mode has the same blockers
+  /// among the claims ahead of both, so only the part behind its cursor is read.
   void expand_name(const Wanted& wanted) {
     const auto& lock = *table_.find(wanted.resource);
     const auto turn = wanted.wait.turn();
@@ -146,6 +154,7 @@ class Search {
     }
     auto from = is_first ? lock.queue().begin() : lock.queue().lower_bound(seen->second);
     seen->second = turn;
+    // The holders block every wait of this mode alike, so one pass over them suffices.
     if (is_first) {
       for (const auto token : lock.holds()) {
         const auto& hold = *table_.find(token);
@@ -168,6 +177,7 @@ class Search {
     return whole == nullptr ? std::nullopt : std::optional(whole->mode);
   }
 
+  /// Reaches the lease of a hold or wait, if one of its items conflicts with the wanted item.
   void reach_if_blocking(LeaseId lease, std::span<const Item> items, const Wanted& wanted) {
     budget_.spend();
     const bool blocks =
@@ -195,6 +205,8 @@ class Search {
       if (budget_.is_exceeded()) {
         return;
       }
+      // Claims of leases that were reached before add nothing to a breadth-first search. Those of
+      // `start` stay listed, because they close the cycle.
       space.index.emplace(ranges, [&](const ClaimIndex::Claim& claim) {
         const auto lease = lease_of(claim);
         return lease == start_ || !reached_.contains(lease);
@@ -244,6 +256,8 @@ class Search {
       return ClaimIndex::Next::drop;
     });
     budget_.spend(met.size());
+    // By id, which is the order of expand_overlapping(): the found cycle does not depend on whether
+    // the index exists.
     std::ranges::sort(met);
     for (const auto id : met) {
       reach(lease_of((*space.index)[id]), wanted);
@@ -265,6 +279,7 @@ class Search {
                                          : table_.find(claim.token)->lease;
   }
 
+  /// Adds a lease to the frontier at its first visit; records the first edge back to `start`.
   void reach(LeaseId lease, const Wanted& wanted) {
     if (lease == wanted.wait.lease ||
         (deadlocked_ != nullptr && !deadlocked_->leases.contains(lease))) {
@@ -283,6 +298,8 @@ class Search {
 
   [[nodiscard]] std::vector<Edge> cycle() const {
     std::vector<Edge> edges{closing_->edge};
+    // From the edge that closes the cycle back to `start`; reversed, it begins with a wait of
+    // `start`.
     for (auto at = closing_->from; at != start_;) {
       const auto& step = reached_.at(at);
       edges.push_back(step.edge);
@@ -301,14 +318,20 @@ class Search {
     friend auto operator<=>(const Queue&, const Queue&) = default;
   };
 
+  /// Searched lock table; it does not change during the search.
   const LockTable& table_;
+  /// Lease that the cycle must contain.
   LeaseId start_;
   VisitBudget& budget_;
+  /// Restricts the search to these leases; null: no restriction.
   const DeadlockSet* deadlocked_;
+  /// Reached leases with their predecessors.
   absl::btree_map<LeaseId, Step> reached_;
+  /// Reached leases that were not expanded yet, in order of distance from `start`.
   std::deque<LeaseId> frontier_;
   std::map<Queue, Turn> seen_;  ///< Cursors: first turn that was not visited.
   std::map<Resource, Space> spaces_;
+  /// First edge that leads back to `start`. Breadth-first order makes its cycle a shortest one.
   std::optional<Step> closing_;
   bool has_met_permits_ = false;
 };
@@ -318,6 +341,7 @@ class Search {
 std::optional<std::vector<Edge>> find_cycle(const LockTable& table, LeaseId start, Visits& visits,
                                             std::uint64_t visits_max) {
   VisitBudget budget(visits, visits_max);
+  // An exceeded budget counts as waited for, and the search below then reports it.
   if (!is_waited_for(table, start, budget)) {
     return std::vector<Edge>{};
   }
@@ -337,6 +361,8 @@ std::optional<std::vector<Edge>> find_cycle(const LockTable& table, LeaseId star
   if (!deadlocked->leases.contains(start)) {
     return std::vector<Edge>{};
   }
+  // The first search may have followed waits for permits that other leases will release. The second
+  // one stays among deadlocked leases, so its cycle is a real one.
   cycle = Search(table, start, budget, &*deadlocked).run();
   return budget.is_exceeded() ? std::nullopt : std::optional(std::move(cycle));
 }

@@ -31,6 +31,8 @@ class BlockedPermits {
     own_[lease] += permits.wanted;
   }
   void add_wait(const Wait& wait, const Permits& permits) {
+    // Together with the permits of its own lease, a wait may exceed the capacity. The threshold
+    // rises by that excess, so that only permits of other leases decide.
     const auto own = own_[wait.lease];
     const auto own_excess = std::max<std::int64_t>(0, own + permits.wanted - capacity_);
     row_.push_back({.number = std::exchange(ahead_, permits.wanted),
@@ -54,11 +56,14 @@ class BlockedPermits {
   /// Removes permits whose lease is not deadlocked any more. Returns the lease of each wait that
   /// became unblocked.
   [[nodiscard]] std::vector<LeaseId> remove_hold(const Permits& permits) {
+    // Position 0 counts the permits ahead of the first wait, which are those of the holds.
     tree_.subtract(0, permits.wanted);
     return take_freed();
   }
   [[nodiscard]] std::vector<LeaseId> remove_wait(const Turn& turn, const Permits& permits) {
     const auto it = std::ranges::lower_bound(waits_, turn, {}, &Blocked::turn);
+    // Number n + 1 of the sequence has the permits of wait n, because they block the waits behind
+    // it only.
     tree_.subtract(static_cast<std::size_t>(it - waits_.begin()) + 1, permits.wanted);
     return take_freed();
   }
@@ -75,11 +80,13 @@ class BlockedPermits {
 
  private:
   struct Blocked {
+    /// Position in the queue.
     Turn turn{};
     LeaseId lease{};
     bool is_blocked = true;
   };
 
+  /// Marks the waits that became unblocked, and returns their leases.
   std::vector<LeaseId> take_freed() {
     std::vector<LeaseId> freed;
     while (const auto position = tree_.take()) {
@@ -89,6 +96,7 @@ class BlockedPermits {
     return freed;
   }
 
+  /// Permits of the semaphore.
   std::int64_t capacity_;
   std::int64_t ahead_ = 0;               ///< Permits between the last wait and the next one.
   std::map<LeaseId, std::int64_t> own_;  ///< Permits of each lease ahead of the next wait.
@@ -121,12 +129,14 @@ class Reduction {
   }
 
   std::optional<DeadlockSet> run() && {
+    // Resources where no lease of the set waits have no index: a removal there unblocks no wait.
     for (const auto& resource : resources_) {
       add(resource);
       if (budget_.is_exceeded()) {
         return std::nullopt;
       }
     }
+    // The first runnable leases: none of their waits is blocked.
     for (const auto lease : deadlocked_.leases) {
       if (!blocked_.contains(lease)) {
         free_.push_back(lease);
@@ -236,6 +246,8 @@ class Reduction {
   }
 
   void remove(LeaseId lease) {
+    // Before the removal from the indexes, because BlockedClaims reads this set to skip removed
+    // leases.
     deadlocked_.leases.erase(lease);
     const auto& owned = table_.owned(lease);
     budget_.spend(owned.items);
@@ -262,6 +274,7 @@ class Reduction {
   template <class RemovePermits>
   void remove(const Item& item, const RemovePermits& remove_permits) {
     if (const auto* some = std::get_if<Permits>(&item.claim)) {
+      // No index: no lease of the set waits at this resource.
       const auto it = permits_.find(item.resource_view());
       if (it != permits_.end()) {
         unblock(remove_permits(it->second, *some));
@@ -273,6 +286,7 @@ class Reduction {
 
   void block(std::span<const LeaseId> leases) {
     for (const auto lease : leases) {
+      // Counts items and not waits: a lease is runnable when none of its items is blocked.
       ++blocked_[lease];
     }
   }
@@ -290,7 +304,9 @@ class Reduction {
   DeadlockSet deadlocked_;
   std::set<Resource> resources_;            ///< Resources at which the leases wait.
   std::map<LeaseId, std::size_t> blocked_;  ///< Number of blocked items in the waits of a lease.
+  /// Indexes of the semaphores.
   std::map<Resource, BlockedPermits, ResourceOrder> permits_;
+  /// Indexes of the other resources.
   std::map<Resource, BlockedClaims, ResourceOrder> claims_;
   std::deque<LeaseId> free_;  ///< Runnable leases that remain to be removed.
 };

@@ -10,6 +10,7 @@ namespace tenure::core {
 // Appends to the last chunk, which is copied first if an image shares it: at most 64 events.
 void Events::push_back(Event event) {
   if (chunks_.empty() || chunks_.back()->size() == chunk_events) {
+    // Reserved as a whole: a chunk never reallocates while it fills.
     std::vector<Event> chunk;
     chunk.reserve(chunk_events);
     chunks_.push_back(CowPtr(std::move(chunk)));
@@ -20,6 +21,7 @@ void Events::push_back(Event event) {
 
 void Events::pop_front() {
   --size_;
+  // Events are freed by chunk. An empty ring drops its last chunk, too, and so owns no events.
   if (++gone_ == chunk_events || size_ == 0) {
     chunks_.pop_front();
     gone_ = 0;
@@ -50,6 +52,7 @@ std::vector<Event> EventRing::since(Revision start) const {
   assert(start > compacted_);
   const auto all = events_.in_order();
   std::vector<Event> events;
+  // Binary search: a watch that resumes near the end does not read the whole ring.
   std::ranges::copy(std::ranges::lower_bound(all, start, {}, &Event::revision), all.end(),
                     std::back_inserter(events));
   return events;

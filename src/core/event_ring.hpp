@@ -34,8 +34,11 @@ class Events {
   void pop_front();
 
  private:
+  /// Events of a chunk: few, because an append copies a chunk that an image shares; and enough that
+  /// an image of 4096 events copies 64 pointers.
   static constexpr std::size_t chunk_events = 64;
 
+  /// Chunks, oldest first.
   /// INVARIANT: all chunks but the last are full.
   FlatQueue<CowPtr<std::vector<Event>>> chunks_;
   std::size_t gone_ = 0;  ///< Number of popped events in the first chunk.
@@ -60,7 +63,9 @@ class EventRing {
   [[nodiscard]] const Events& all() const noexcept { return events_; }
 
  private:
+  /// Kept events, oldest first.
   Events events_;
+  /// Last revision whose events were dropped.
   Revision compacted_{};
 };
 

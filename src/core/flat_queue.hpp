@@ -37,6 +37,7 @@ class FlatQueue {
 
   void insert(Iterator before, Value value) {
     const auto position = slots_.begin() + (before - slots_.data());
+    // Without a gap there is no room at the front, so the values behind move.
     if (gone_ == 0 || before - begin() > end() - before) {
       slots_.insert(position, std::move(value));
       return;
@@ -62,6 +63,7 @@ class FlatQueue {
   /// Moves the values down once the gap is half of the array: each value moves about once, so
   /// pop_front stays amortised O(1).
   void close_gap() {
+    // Below 16 removed values the gap costs less than moving the rest.
     constexpr std::size_t small = 16;
     if (gone_ == slots_.size()) {
       slots_.clear();

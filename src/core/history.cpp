@@ -40,6 +40,7 @@ void History::record(RequestId request, Entry entry) {
   if (request > newest_) {
     newest_ = request;
   } else {
+    // The entry may move between held_ and compact_, so the old one is removed first.
     erase(request);
   }
   const auto* granted = std::get_if<Granted>(&entry.answer);
@@ -86,6 +87,7 @@ void History::erase(RequestId request) {
 }
 
 void History::retire(RequestId request, Revision when, ClusterTime finished) {
+  // A finished request keeps its age, which decides when its answer is forgotten.
   auto entry = find(request);
   if (!entry || entry->life == Life::over) {
     return;

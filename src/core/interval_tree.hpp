@@ -80,6 +80,7 @@ class IntervalTree {
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
+  /// Copies all nodes: O(n).
   IntervalTree(const IntervalTree& other)
       : root_(other.root_ ? copy_of(*other.root_, other.height_) : nullptr),
         height_(other.height_),
@@ -153,14 +154,20 @@ class IntervalTree {
     return static_cast<const Inner&>(node);
   }
 
+  /// Visits the ranges below a node that overlap `range`. Returns false if the visit ended early.
   template <class Visit>
   static bool visit_below(const Node& node, std::size_t level, const Range& range, Visit& visit);
+  /// Visits all ranges below a node.
   template <class Visit>
   static bool visit_below(const Node& node, std::size_t level, Visit& visit);
+  /// Visits all ranges below a node with their ends.
   template <class Visit>
   static void visit_ranges_below(const Node& node, std::size_t level, const Visit& visit);
+  /// Erases a range below a node, and updates the largest ends on the path. Returns whether it was
+  /// there.
   static bool erase_below(Node& node, std::size_t level, const Range& range, Value value);
 
+  /// Deep copy of a subtree.
   [[nodiscard]] static std::unique_ptr<Node> copy_of(const Node& node, std::size_t level);
   void raise_root();
   static void split_child(Inner& parent, std::size_t slot, std::size_t level);
@@ -244,10 +251,12 @@ void IntervalTree<Range, Value, slots_max>::insert(const Range& range, Value val
   for (std::size_t level = height_; level > 0; --level) {
     Inner& inner = as_inner(*node);
     std::size_t slot = child_for(inner, range.start(), value);
+    // The parent has room, because it was split on the way down if it was full.
     if (inner.children[slot]->count == slots_max) {
       split_child(inner, slot, level - 1);
       slot = child_for(inner, range.start(), value);
     }
+    // The path is updated before the leaf: the insert cannot fail below.
     if (Ends::less(inner.ends[slot], range.end())) {
       inner.ends[slot] = range.end();
     }
@@ -271,6 +280,7 @@ bool IntervalTree<Range, Value, slots_max>::erase(const Range& range, Value valu
   if (!root_ || !erase_below(*root_, height_, range, value)) {
     return false;
   }
+  // A root with one child adds a level without use.
   while (height_ > 0 && root_->count == 1) {
     root_ = std::move(as_inner(*root_).children[0]);
     --height_;
@@ -301,6 +311,7 @@ bool IntervalTree<Range, Value, slots_max>::erase_below(Node& node, std::size_t 
     inner.children[inner.count - 1].reset();  // the empty one, if it was the last
     close_slot(inner, slot);
   } else if (inner.ends[slot] == range.end()) {
+    // The erased range had the largest end, perhaps as one of several. Any other end leaves it.
     inner.ends[slot] = largest_end(child);
   }
   return true;

@@ -38,6 +38,7 @@ class Inspection {
   explicit Inspection(const State& state) : state_(state) {}
 
   std::vector<std::string> run() && {
+    // Half of the range is left, so revisions do not wrap within the life of a store.
     expect(state_.revision.get() < 1ULL << 63, "the revision is close to its end");
     check_limit_values();
     check_leases();
@@ -62,6 +63,7 @@ class Inspection {
     }
   }
 
+  /// Whether a revision was assigned: not 0 and not beyond the present one.
   [[nodiscard]] bool is_past(Revision revision) const {
     return revision != Revision{} && revision <= state_.revision;
   }
@@ -73,6 +75,7 @@ class Inspection {
     }
   }
 
+  /// Checks each lease: times, bytes and history; and the number of remembered ended leases.
   void check_leases() {
     expect(state_.leases.has_sound_index(),
            "the index of leases by deadline or by client is wrong");
@@ -93,6 +96,7 @@ class Inspection {
            "too many ended leases are remembered");
   }
 
+  /// Checks that a lease remembers its live requests exactly, and not too many finished ones.
   void check_history(const Lease& lease, const Subject& name) {
     const auto& history = lease.history;
     const auto& owned = state_.locks.owned(lease.id);
@@ -127,6 +131,7 @@ class Inspection {
            ": its items are not in order");
   }
 
+  /// Checks each hold, its entry in each of its locks, and the counters by mode.
   void check_holds() {
     LockTable::Counts held{};
     for (const auto& [token, shared] : state_.locks.holds()) {
@@ -140,6 +145,7 @@ class Inspection {
       expect(hold.count == 1 || hold.items.size() == 1, name, ": several items, entered again");
       for (const auto& item : hold.items) {
         const auto* lock = state_.locks.find(item.resource_view());
+        // Not by expect(), which would build the name of the resource for each of a million items.
         if (lock == nullptr || !lock->has_holder(token)) {
           expect(false, name, " is not known to ", named(item.resource()));
         }
@@ -149,6 +155,7 @@ class Inspection {
     expect(held == state_.locks.held(), "what is held in each mode is counted wrong");
   }
 
+  /// Checks each wait, its entry in each of its queues, and that it is blocked.
   void check_waits() {
     std::vector<const Wait*> waits;
     for (const auto& [ticket, shared] : state_.locks.waits()) {
@@ -169,6 +176,7 @@ class Inspection {
         waits.push_back(&wait);
       }
     }
+    // During a restoration nothing is granted, so admissible waits are correct.
     if (!state_.restoration.is_active()) {
       check_blockers(std::move(waits));
     }
@@ -185,6 +193,7 @@ class Inspection {
     }
   }
 
+  /// Checks the hold that a wait upgrades. Returns false if Admission cannot evaluate the wait.
   bool check_upgrade(const Wait& wait, const Subject& name) {
     const auto* hold = wait.upgrades ? state_.locks.find(*wait.upgrades) : nullptr;
     if (hold == nullptr) {
@@ -198,6 +207,7 @@ class Inspection {
     return fits;
   }
 
+  /// Checks the record of a resource: its revisions, and its counters against the holds and waits.
   void check_lock(const Resource& resource, const Lock& lock) {
     const Subject name{.resource = &resource};
     expect(!lock.holds().empty() || !lock.queue().empty(), name, " is free and has a record");
@@ -225,6 +235,8 @@ class Inspection {
     check_holders(resource, lock);
   }
 
+  /// Adds the items of a record at this resource to a load, and checks their permits. Each record
+  /// that a lock lists has at least one.
   void add_items(const Resource& resource, const Lock& lock, std::span<const Item> items,
                  Load& load) {
     bool is_here = false;
@@ -243,6 +255,7 @@ class Inspection {
     expect(is_here, Subject{.resource = &resource}, " lists a claim that does not exist");
   }
 
+  /// Checks that the holders are compatible: by counters for a name, by pairs for ranges.
   void check_holders(const Resource& resource, const Lock& lock) {
     const Subject name{.resource = &resource};
     const auto held = lock.held();
@@ -250,6 +263,8 @@ class Inspection {
            ": more permits are held than there are");
     for (const auto mode : all_lock_modes) {
       auto others = held;
+      // A holder is compatible with all others: removes one of its mode and asks for admission
+      // again.
       auto& same = others.modes[static_cast<std::size_t>(mode)];
       if (same > 0) {
         --same;
@@ -286,6 +301,7 @@ class Inspection {
            ": its index of wanted ranges is wrong");
   }
 
+  /// Calls visit(keys) for the ranges of a record in this space; nothing for a null record.
   template <class Visit>
   static void for_each_range(const Resource& resource, const Items* items, const Visit& visit) {
     for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
@@ -295,11 +311,14 @@ class Inspection {
     }
   }
 
+  /// Whether the index has this entry at an overlapping range.
   template <class Tree, class Entry>
   static bool has(const Tree& tree, const BytesRange& range, const Entry& entry) {
     return !tree.visit_overlapping(range, [&](const Entry& other) { return other != entry; });
   }
 
+  /// Compares each held range with those that start inside it, so that disjoint ranges cost O(n log
+  /// n).
   void check_ranges(const Resource& resource, const Lock& lock) {
     std::vector<const Keys*> ranges;
     for (const auto token : lock.holds()) {
@@ -342,6 +361,7 @@ class Inspection {
            "the index of what leases own is not complete");
   }
 
+  /// Recounts the waits by client and compares them with the counters of LeaseTable.
   void check_clients() {
     std::map<std::string_view, std::size_t> waits;
     for (const auto& [ticket, shared] : state_.locks.waits()) {
@@ -357,6 +377,7 @@ class Inspection {
            "the waits of a client are counted wrong");
   }
 
+  /// Checks the order of events, and that none is of a compacted or future revision.
   void check_events() {
     const auto& events = state_.events.all();
     expect(events.size() <= state_.limits.events_max, "there are too many events");
@@ -368,6 +389,7 @@ class Inspection {
            "there are events of the future, or of what was compacted");
   }
 
+  /// Checks that the grace period is not over, and that all unconfirmed leases are live.
   void check_restoration() {
     const auto& restoration = state_.restoration;
     expect(!restoration.is_active() || restoration.until > state_.now,
@@ -432,6 +454,7 @@ std::vector<std::string> check_step(const State& before, const State& after) {
                            lock.create_revision() < old->create_revision())) {
       broken.push_back(named(resource) + ": its revisions went back");
     }
+    // The same create_revision: the lock was not free in between, so its version only grows.
     const bool is_same = old != nullptr && lock.create_revision() == old->create_revision();
     if (is_same &&
         (std::ranges::equal(old->holds(), lock.holds()) ? lock.version() < old->version()

@@ -97,6 +97,8 @@ struct Keys {
   friend bool operator==(const Keys&, const Keys&) = default;
 };
 
+/// What an item claims of its resource. INVARIANT: the index is part of the log and of snapshots,
+/// so new kinds are added at the end.
 using Claim = std::variant<Whole, Permits, Keys>;
 
 /// Part of a request: a claim on one resource.

@@ -44,6 +44,7 @@ void LeaseTable::uncount_wait(LeaseId id) {
 
 const Lease& LeaseTable::add(Lease lease) {
   assert(find(lease.id) == nullptr);
+  // The indexes first, because they read the lease before it moves into the table.
   deadlines_.emplace(lease.deadline, lease.id);
   if (!lease.client.empty()) {
     clients_[lease.client].insert(lease.id);
@@ -58,6 +59,7 @@ const Lease& LeaseTable::add(Lease lease) {
 
 void LeaseTable::remove(LeaseId id, ClusterTime ended) {
   const auto* lease = find(id);
+  // Idempotent: a lease may have been ended by an earlier part of the step.
   if (lease == nullptr) {
     return;
   }
@@ -118,6 +120,7 @@ void LeaseTable::set_deadline(Lease& lease, ClusterTime deadline) {
 }
 
 std::vector<LeaseId> LeaseTable::forget_answers_beyond(std::size_t finished_max) {
+  // Two passes: edit() may copy shared nodes, which invalidates iterators.
   std::vector<LeaseId> some;
   for (const auto& [id, lease] : leases_) {
     if (lease->history.finished() > finished_max) {
@@ -155,6 +158,7 @@ std::vector<LeaseId> LeaseTable::expired(ClusterTime now) const {
   for (auto it = deadlines_.begin(); it != deadlines_.end() && it->first <= now; ++it) {
     ids.push_back(it->second);
   }
+  // By id, so that the order of effects does not depend on the deadlines.
   std::ranges::sort(ids);
   return ids;
 }

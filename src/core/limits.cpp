@@ -68,6 +68,7 @@ Limits at_version(Limits limits, ClusterVersion version) {
 
 std::optional<Error> check(const Limits& limits) {
   const auto given = numbers(limits);
+  // Computed once: both lists have the same order, that of for_each_limit().
   static const auto most = numbers(highest);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const auto& [name, value] = given[i];

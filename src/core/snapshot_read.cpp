@@ -20,6 +20,7 @@ constexpr ClusterVersion version_of(std::uint32_t format) {
   return format <= snapshot_format(version_1) ? version_1 : ClusterVersion{format - 1};
 }
 
+// Largest error code of a remembered refusal: the state machine remembers none of the later codes.
 constexpr std::uint64_t code_max = static_cast<std::uint64_t>(Errc::resource_exhausted);
 
 /// Decoder of a snapshot body. Checks each value for itself; invariants::check() checks the state.

@@ -39,6 +39,7 @@ struct Bytes {
   friend bool operator==(const Bytes&, const Bytes&) = default;
 };
 
+/// Bytes of a lease with its history and its entries in the indexes.
 inline constexpr std::size_t bytes_per_lease = 384;
 inline constexpr std::size_t bytes_per_hold = 192;
 inline constexpr std::size_t bytes_per_wait = 512;  ///< Includes its entries in the queues.
