@@ -25,6 +25,7 @@ Result<Body> Body::parse(std::string_view text) {
   }
   boost::system::error_code error;
   const auto parsed =
+      // The depth limit bounds the recursion of the parser for hostile input.
       json::parse({text.data(), text.size()}, error, {}, json::parse_options{.max_depth = 2});
   if (error) {
     return fail(Errc::invalid_argument, "the body is not valid JSON: " + error.message());
@@ -33,6 +34,7 @@ Result<Body> Body::parse(std::string_view text) {
     return fail(Errc::invalid_argument,
                 "the body must be a JSON object without nested objects or arrays");
   }
+  // A null field counts as absent: many serialisers write null for an unset optional.
   for (const auto& field : parsed.get_object()) {
     std::string name(field.key().data(), field.key().size());
     const auto& value = field.value();

@@ -15,21 +15,34 @@ namespace tenure::server::http {
 
 /// Fields of a JSON request body. Each accessor takes one field by name and type; finish() returns
 /// the first error, including unknown fields. See read_body().
+///
+/// Every accessor removes its field, so the fields that remain at finish() are the unknown ones.
+/// Unknown fields are errors because a misspelled `ttl_ms` would otherwise silently become the
+/// default TTL.
+///
+/// After an error the accessors return empty values instead of failing, so a handler reads all
+/// fields without a check after each. The values are meaningful only if finish() succeeds. Not
+/// thread safe.
+///
 class Body {
  public:
   /// Parses the text. An empty body is an empty object. `invalid_argument`: not an object, or
   /// nested objects or arrays.
   [[nodiscard]] static Result<Body> parse(std::string_view text);
 
+  /// nullopt: the field is absent or null, or has another type; finish() distinguishes them.
   [[nodiscard]] std::optional<std::string> text(std::string_view name);
   /// Accepts strings and numbers: many JSON readers would round 64-bit ids and tokens.
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name);
+  /// A duration above 30 years is an error, so that adding it to any clock cannot overflow.
   [[nodiscard]] std::optional<std::chrono::milliseconds> milliseconds(std::string_view name);
 
+  /// The conversion fails for negative numbers and fractions.
   /// Accessors for required fields.
   [[nodiscard]] std::string required_text(std::string_view name);
   [[nodiscard]] std::uint64_t required_number(std::string_view name);
 
+  /// Earlier errors win, because later ones are often their consequence.
   /// First error.
   [[nodiscard]] Result<void> finish() const;
 
@@ -39,10 +52,13 @@ class Body {
   [[nodiscard]] std::optional<Value> take(std::string_view name);
   void set_error(std::string_view name, std::string_view what);
 
+  /// Fields that no accessor has taken yet.
   std::map<std::string, Value, std::less<>> fields_;
+  /// First error as `field: reason`; empty: none.
   std::string error_;
 };
 
+/// The only way the handlers read a body: it guarantees that finish() is never forgotten.
 /// Result of `read(body)`, or the first error in the body.
 template <class Read>
 [[nodiscard]] auto read_body(std::string_view text, Read read)

@@ -14,6 +14,9 @@ namespace tenure::server::http {
 
 /// Byte stream to one client, plain or TLS, for Asio and Beast. HTTP thread only; one read and one
 /// write at a time.
+///
+/// Implements AsyncReadStream and AsyncWriteStream. One class for both transports keeps Connection
+/// free of templates: the choice is made at run time, after the first byte of the client.
 class ClientStream {
  public:
   using Socket = boost::asio::ip::tcp::socket;
@@ -57,6 +60,7 @@ class ClientStream {
   }
 
  private:
+  /// Declared before tls_, which refers to it.
   Socket socket_;
   std::optional<boost::asio::ssl::stream<Socket&>> tls_;
 };

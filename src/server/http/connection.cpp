@@ -17,9 +17,16 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 using std::chrono::milliseconds;
 
+// Holds the longest lock name by default (1 KiB, 3 KiB in percent encoding) and the headers of a
+// browser.
 constexpr std::uint32_t header_bytes_max = 8 << 10U;
+// The largest valid body is an :acquire with metadata: 4 KiB by default, up to 24 KiB as JSON
+// escapes.
 constexpr std::uint64_t body_bytes_max = 64 << 10U;
+// Maximum size of one write of an event stream: serialising a long replay at once would delay all
+// other connections of this thread.
 constexpr std::size_t stream_chunk_bytes = 64 << 10U;
+// A client that still sends after the error response is disconnected after this amount of input.
 constexpr std::size_t drain_bytes_max = 1 << 20U;
 /// Size of the read that detects the start of the next request.
 constexpr std::size_t listen_bytes = 4 << 10U;
@@ -33,6 +40,8 @@ constexpr milliseconds overload_request_time{1'000};
 /// buffer_events_max.
 constexpr int stream_send_buffer = 64 << 10U;
 
+// Headers of every response. Replies are never cached, framed, sniffed or readable by other
+// origins. Fields of a Response replace the field of the same name, as dashboard files do.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> security_fields{{
     {"X-Content-Type-Options", "nosniff"},
     {"Cache-Control", "no-store"},
@@ -100,6 +109,7 @@ Response parse_error_response(const boost::system::error_code& error) {
   return problem(400, "Bad Request", error.message());
 }
 
+/// Distinguishes a malformed request, which deserves a response, from a failed connection.
 bool is_http_error(const boost::system::error_code& error) {
   return error.category() ==
          beast::http::make_error_code(beast::http::error::bad_method).category();
@@ -136,6 +146,7 @@ void Connection::reject_overload() {
 
 void Connection::detect_tls() {
   arm_deadline(context_.options.request_time);
+  // message_peek leaves the byte in the socket for the handshake.
   // The first byte distinguishes a TLS handshake from plain HTTP sent to the HTTPS port.
   stream_.socket().async_receive(
       asio::buffer(&ignored_, 1), asio::socket_base::message_peek,
@@ -187,6 +198,8 @@ void Connection::close() {
   deadline_.cancel();
   heartbeat_.cancel();
   events_.reset();
+  // The shares are returned here and not in the destructor: a pending handler may keep the object
+  // alive after the socket is closed.
   connection_slot_.reset();
   stream_slot_.release();
   handshake_slot_.reset();
@@ -203,6 +216,8 @@ void Connection::wait_for_next() {
 }
 
 void Connection::listen() {
+  // The read of watch_for_disconnect() may still be pending when wait_for_next() is called. It then
+  // serves as the read for the next request, because Asio allows one read at a time.
   if (std::exchange(is_listening_, true)) {
     return;
   }
@@ -283,6 +298,8 @@ void Connection::answer() {
   const auto disconnect_hook = request->disconnect_hook = std::make_shared<DisconnectHook>();
   disconnect_hook_ = disconnect_hook;
   arm_deadline(context_.options.answer_time, OnTimeout::respond_unavailable);
+  // The store may reply after the deadline has already sent a 503, even while the connection serves
+  // its next request. The number of the exchange identifies such a late reply.
   const auto exchange = exchange_;
   context_.router.serve(*std::move(request),
                         [self = weak_from_this(), exchange](Response response) {
@@ -291,6 +308,8 @@ void Connection::answer() {
                             alive->respond(std::move(response));
                           }
                         });
+  // The router may have replied already. Otherwise, and only if the handler installed a hook, the
+  // request waits for a lock: it gets more time, and its client is watched.
   if (exchange == exchange_ && disconnect_hook->on_disconnect) {
     arm_deadline(context_.options.answer_time + disconnect_hook->wait_max,
                  OnTimeout::respond_unavailable);
@@ -300,6 +319,7 @@ void Connection::answer() {
 
 void Connection::watch_for_disconnect() {
   if (buffer_.size() > 0) {
+    // Another read would also let the client grow the buffer while it waits.
     // A pipelined request is buffered, so the client is still connected.
     return;
   }
@@ -315,6 +335,7 @@ void Connection::notify_disconnect() {
 
 void Connection::respond(Response response) {
   ++exchange_;
+  // After the response a disconnect concerns no request any more.
   disconnect_hook_.reset();
   arm_deadline(context_.options.idle_time);
   auto message = std::make_shared<beast::http::response<beast::http::string_body>>();
@@ -355,6 +376,7 @@ void Connection::respond_and_close(Response response) {
 void Connection::shut_down() {
   arm_deadline(shutdown_timeout);
   if (is_listening_) {
+    // TLS allows no shutdown during a read, so close_notify is omitted.
     // The pending read ends when the client closes the connection, or at the deadline.
     Error ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
@@ -363,6 +385,7 @@ void Connection::shut_down() {
   stream_.shutdown([self = shared_from_this()](const Error&) {
     Error ignored;
     self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    // The sending direction is closed first, so the client sees the end of the response at once.
     // Closing with unread bytes resets the connection, and the response could be lost.
     self->drain();
   });
@@ -396,10 +419,13 @@ void Connection::stream_events(Request& request) {
     respond({.content_type = "text/event-stream"});
     return;
   }
+  // Fails early if no name under the prefix is readable. Single events are filtered again later,
+  // because a user may read only some of the names.
   if (!request.access.may_any(auth::Verb::read, filter->prefix)) {
     respond(context_.router.deny(request, auth::Verb::read, filter->prefix));
     return;
   }
+  // A stream occupies its connection permanently, so one user must not take all of them.
   if (const auto* user = request.access.user(); user != nullptr) {
     auto share = context_.stream_shares.take(user->name);
     if (!share) {
@@ -417,6 +443,7 @@ void Connection::stream_events(Request& request) {
   for (const auto& [name, value] : security_fields) {
     head += std::string(name) + ": " + std::string(value) + "\r\n";
   }
+  // weak: the subscription belongs to this connection, and a shared_ptr would be a cycle.
   events_ = context_.feed.subscribe(*filter, [self = weak_from_this()] {
     if (const auto alive = self.lock()) {
       alive->pump();
@@ -462,6 +489,7 @@ void Connection::send_heartbeats() {
     if (error || !alive || !alive->events_) {
       return;
     }
+    // A write in progress shows activity already; its own deadline detects a stalled client.
     if (!alive->is_writing_) {
       alive->write_stream(": alive\n\n");
     }
@@ -484,6 +512,7 @@ void Connection::arm_deadline(milliseconds time, OnTimeout action) {
   deadline_.expires_after(time);
   // The timer also owns the connection while the store works on the request.
   deadline_.async_wait([self = shared_from_this(), action](const Error& error) {
+    // Setting a new expiry cannot cancel a handler that is already queued in the loop.
     // A new deadline may have been set after the timer had expired.
     if (!error && self->deadline_.expiry() <= std::chrono::steady_clock::now()) {
       self->on_timeout(action);
@@ -501,6 +530,7 @@ void Connection::on_timeout(OnTimeout action) {
     return;
   }
   if (action == OnTimeout::reject_overload) {
+    // It counts as listening, so shut_down() does not start a second read.
     // The pending read continues.
     is_listening_ = true;
     reject_overload();

@@ -6,6 +6,8 @@
 namespace tenure::server::http {
 
 void DeadlockLog::applied(const core::Applied& what, const core::State& /*state*/) {
+  // The victim is either the request that closes the cycle, which is refused at once, or a request
+  // that waits already, which gets a notice.
   if (const auto* refused = std::get_if<core::Refused>(&what.outcome)) {
     note(what, *refused);
   }

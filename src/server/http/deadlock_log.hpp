@@ -19,8 +19,13 @@ struct DeadlockRecord {
 
 /// Latest deadlocks observed by this process. Events name only the victim; this log keeps the whole
 /// cycle. Store thread only.
+///
+/// Ring of fixed size: at most 100 cycles of 64 steps, so an application that deadlocks in a loop
+/// cannot exhaust the memory. The log is local and in memory: other members and a restarted process
+/// have their own.
 class DeadlockLog final : public Listener {
  public:
+  /// The oldest record is dropped when the log is full.
   static constexpr std::size_t deadlocks_max = 100;
   static constexpr std::size_t steps_max = 64;  ///< Longer cycles are truncated.
 
@@ -31,6 +36,7 @@ class DeadlockLog final : public Listener {
   [[nodiscard]] std::vector<DeadlockRecord> latest(const auth::Access& access) const;
 
  private:
+  /// Records the cycle of a refusal; no effect for refusals for other reasons.
   void note(const core::Applied& what, const core::Refused& refused);
 
   std::deque<DeadlockRecord> found_;

@@ -11,6 +11,7 @@
 namespace tenure::server::http {
 namespace {
 
+/// One server-sent event. The text is JSON without line breaks, so one `data` line suffices.
 std::string server_sent(std::string_view type, std::string_view id, std::string_view text) {
   std::string out = "event: " + std::string(type) + '\n';
   if (!id.empty()) {
@@ -32,6 +33,7 @@ std::string EventSubscription::take(std::size_t bytes_max) {
   while (!pending_.empty() && out.size() < bytes_max) {
     const auto& next = pending_.front();
     const auto& event = next.event();
+    // An id in the middle of a revision would make a reconnecting reader skip the rest of it.
     const auto id = next.ends_revision ? std::to_string(event.revision.get()) : std::string();
     out += server_sent(to_string(event.type), id, write(event));
     live_pending_ -= next.is_live ? 1 : 0;
@@ -41,6 +43,7 @@ std::string EventSubscription::take(std::size_t bytes_max) {
     out += std::exchange(final_event_, {});
     is_finished_ = true;
   }
+  // fetch_ is cleared before the call: the call sets it again if the next part has a successor.
   if (pending_.empty() && fetch_) {
     std::exchange(fetch_, {})();
   }
@@ -53,6 +56,7 @@ void EventSubscription::add_replay(const Replay& replay) {
     json.field("revision", replay.revision);
     json.field("compact_revision", replay.compact_revision);
   });
+  // The store resolved `oldest` to a revision; later parts and cancellations refer to that.
   if (std::exchange(filter_.from_oldest, false)) {
     filter_.start = replay.start;
   }
@@ -63,6 +67,8 @@ void EventSubscription::add_replay(const Replay& replay) {
     return;
   }
   if (!std::exchange(has_started_, true)) {
+    // The id of `ready` is the revision before the first event, so that a reader that loses the
+    // connection before the first event resumes at the same place.
     const auto seen = filter_.start ? filter_.start->get() - 1 : replay.revision.get();
     initial_event_ = server_sent("ready", std::to_string(seen), json.take());
   }
@@ -98,6 +104,7 @@ bool EventSubscription::wants(const core::Event& event) const {
 void EventSubscription::queue(const EventBatch& batch, bool is_live) {
   for (std::size_t i = 0; i < batch->size(); ++i) {
     const auto& event = (*batch)[i];
+    // An event up to replayed_ was in flight while the replay was copied and is part of it.
     if (!wants(event) || (is_live && event.revision <= replayed_)) {
       continue;
     }
@@ -117,6 +124,7 @@ void EventSubscription::finish(std::string_view type, std::string_view why, core
   if (resume_at_ || !final_event_.empty()) {
     return;
   }
+  // A reader that starts in the future must not be sent back before its own start.
   resume = std::max(resume, filter_.start.value_or(resume));
   resume_at_ = resume;
   // The reader resumes at this revision, so its already queued events are dropped.
@@ -141,6 +149,7 @@ EventFeed::EventFeed(Store& store, Metrics& metrics, boost::asio::any_io_executo
       grace_(executor_) {}
 
 void EventFeed::applied(const core::Applied& what, const core::State& /*state*/) {
+  // Also without readers: restored() needs the last revision that readers may have received.
   known_ = what.revision;
   if (readers_.load(std::memory_order_relaxed) > 0) {
     gathered_.insert(gathered_.end(), what.events.begin(), what.events.end());
@@ -165,8 +174,10 @@ void EventFeed::settled() {
   const auto count = gathered_.size();
   const auto first = gathered_.front().revision;
   if (in_flight_ + count > options_.in_flight_max) {
+    // The dropped events remain in the history of the store, from which the readers resume.
     // The HTTP thread is too slow: cancel readers instead of using unbounded memory.
     gathered_.clear();
+    // One cancellation is enough: until a new reader arrives, no active reader remains.
     if (!std::exchange(has_reported_gap_, true)) {
       boost::asio::post(executor_, [this, first] { cancel_all(first, slow_reader_detail); });
     }
@@ -182,6 +193,8 @@ std::shared_ptr<EventSubscription> EventFeed::subscribe(const EventFilter& filte
   auto subscription =
       std::make_shared<EventSubscription>(filter, options_.buffer_max, std::move(on_ready));
   subscription->reader_guard_ = count_reader();
+  // The subscriber becomes active only after its replay. Before that it gets no live events, but
+  // readers_ counts it already, so that events are collected from now on.
   fetch(subscription, filter);
   return subscription;
 }
@@ -236,11 +249,14 @@ EventSubscription::Replay EventFeed::read_and_respond(const View& view, const Ev
   }
   std::vector<core::Event> events;
   if (replay.start && *replay.start > ring.compact_revision()) {
+    // The ring is sorted by revision, so the start is found in logarithmic time.
     const auto all = ring.all().in_order();
     auto it = std::ranges::lower_bound(all, *replay.start, {}, &core::Event::revision);
     core::Revision last{};
     for (std::size_t seen = 0; it != all.end(); ++it, ++seen) {
       const core::Event& event = *it;
+      // Stops between revisions only: the next part starts with a whole revision. Visited events
+      // count, not matching ones, because the visit is what costs time.
       if (seen >= options_.replay_max && event.revision != last) {
         replay.next = event.revision;
         break;

@@ -10,6 +10,7 @@
 namespace tenure::server::http {
 namespace {
 
+/// Names of the series, in the order of Sample::values.
 constexpr std::array<std::string_view, 17> columns{
     // Rates per second.
     "granted", "released", "expired", "forced", "deadlocks", "renewed", "commands",

@@ -21,6 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// TTL of a lease if the request names none.
 constexpr milliseconds ttl_default{10'000};
 /// Maximum wait of one request. A longer wait repeats the request with the same request id.
 constexpr milliseconds wait_max{60'000};
@@ -50,6 +51,7 @@ void respond_with(const Result<Decided>& decided, Reply& reply, Then then) {
   }
 }
 
+/// Response 200 with the object that `write` fills.
 template <class Write>
 Response json_response(Write write) {
   sys::JsonWriter json;
@@ -57,6 +59,8 @@ Response json_response(Write write) {
   return {.body = json.take() + '\n'};
 }
 
+/// Claim of an acquire request: permits of a semaphore if it names a capacity, else a lock in the
+/// given mode, by default X. Whether the numbers are within the limits is checked by core.
 Result<core::Claim> claim_of(const std::optional<std::string>& mode,
                              std::optional<std::uint64_t> permits,
                              std::optional<std::uint64_t> capacity) {
@@ -82,6 +86,7 @@ void sign(const auth::Access& access, core::GrantLease& grant) {
   if (access.user() != nullptr) {
     grant.client = auth::qualified_client(*access.user(), grant.client);
     grant.user = access.user()->name;
+    // Chosen here, so that the id of the lease is known before the grant and cannot be guessed.
     grant.id = core::LeaseId(sys::random_id());
   }
 }
@@ -134,9 +139,12 @@ Result<AcquireRequest> acquire_request_from(const Request& request, const std::s
   if (fields->wait > wait_max) {
     return fail(Errc::invalid_argument, "wait_ms: at most 60000");
   }
+  // A TTL belongs to the lease; accepting it here would suggest that it applies to one lock.
   if (fields->lease && fields->ttl) {
     return fail(Errc::invalid_argument, "ttl_ms: excluded by lease, which has a TTL");
   }
+  // A request id makes a retry idempotent per lease. Each request without a lease gets a new one,
+  // so its retry would acquire a second time.
   if (!fields->lease && fields->request != 0) {
     return fail(Errc::invalid_argument, "request: requires a lease from POST /v1/leases");
   }
@@ -173,6 +181,7 @@ HoldKey read_key(Body& body) {
 }
 
 /// Hold of `name` with this lease and token; null: none.
+/// The name is compared too: the client was authorised for this name, not for the token.
 const core::Hold* find_hold(const View& view, const HoldKey& key, const std::string& name) {
   const auto* hold = view.state.locks.find(key.token);
   if (hold == nullptr || hold->lease != key.lease) {
@@ -189,6 +198,7 @@ Response not_held() {
       {.code = Errc::not_held, .detail = "the lease does not hold this lock with this token"});
 }
 
+/// Renewal with the present TTL, or a change of the TTL, which also renews.
 core::Command renewal(core::LeaseId lease, std::optional<milliseconds> ttl) {
   if (ttl) {
     return core::SetTtl{.lease = lease, .ttl = *ttl};
@@ -199,6 +209,9 @@ core::Command renewal(core::LeaseId lease, std::optional<milliseconds> ttl) {
 }  // namespace
 
 /// One :acquire, from the lease grant to the response. Store thread only.
+///
+/// The callbacks of the store hold a shared_ptr; the disconnect hook holds a weak_ptr, because it
+/// belongs to the connection and may outlive the attempt.
 class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::Attempt> {
  public:
   Attempt(LockHandlers& handlers, Requester requester, AcquireRequest spec, Reply reply)
@@ -207,6 +220,7 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
         request_spec_(std::move(spec)),
         reply_(std::move(reply)) {}
 
+  /// Grants the implicit lease first if the request names none.
   void begin() {
     if (!request_spec_.lease) {
       if (lock_handlers_.is_foreign(requester_, request_spec_.order.acquire.lease)) {
@@ -238,6 +252,7 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
   }
 
  private:
+  /// REQUIRES: the lease of the request is known.
   void acquire() {
     lease_ = request_spec_.order.acquire.lease;
     request_ = request_spec_.order.acquire.request;
@@ -245,13 +260,16 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
     acquisition_ = PendingAcquire::begin(
         lock_handlers_.acquire_context(), std::move(request_spec_.order),
         [self = shared_from_this()](const PendingAcquire::Completion& end) { self->answer(end); });
+    // The client disconnected while the lease was being granted.
     if (is_disconnected_) {
       on_disconnect();
     }
   }
 
+  /// Sends the response and ends the implicit lease unless the client now holds the lock.
   void answer(const PendingAcquire::Completion& end) {
     const auto* granted = end.outcome ? std::get_if<core::Granted>(&*end.outcome) : nullptr;
+    // Without the revocation, the lock of a disconnected client would stay held for the whole TTL.
     // The implicit lease is unknown to the client, so revoke it. A stopping server lets it expire:
     // the client may be retrying at the next leader.
     if (request_spec_.lease && (granted == nullptr || is_disconnected_) &&
@@ -282,9 +300,11 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
   const Requester requester_;
   AcquireRequest request_spec_;
   Reply reply_;
+  /// Copies of fields of the request, which acquire() moves away.
   core::LeaseId lease_{};
   core::RequestId request_{};
   core::Item item_{};
+  /// Wait to notify of a disconnect; it keeps itself alive.
   std::weak_ptr<PendingAcquire> acquisition_;
   bool is_disconnected_ = false;
 };
@@ -292,6 +312,7 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
 LockHandlers::LockHandlers(Store& store, boost::asio::any_io_executor executor,
                            auth::Authorizer* authorizer)
     : store_(store), executor_(std::move(executor)), authorizer_(authorizer) {
+  // Grants of waiting requests arrive as notices.
   store_.listen(waiters_);
 }
 
@@ -305,6 +326,8 @@ Reply LockHandlers::on_http_thread(Reply reply) const {
 }
 
 bool LockHandlers::is_foreign(const Requester& requester, core::LeaseId id) const {
+  // An unknown lease is not foreign: the command itself then fails with LeaseLost. A foreign one
+  // gets the same reply, so a client cannot probe which leases exist.
   const auto* lease = store_.state().leases.find(id);
   if (authorizer_ == nullptr || lease == nullptr) {
     return false;
@@ -324,6 +347,8 @@ bool LockHandlers::is_foreign(const Requester& requester, core::LeaseId id) cons
 
 void LockHandlers::propose_for(core::LeaseId lease, const Request& request, core::Command command,
                                Store::Decision decided) {
+  // The ownership check and propose() run in one handler of the store's thread, so the lease cannot
+  // change its owner between them.
   boost::asio::post(store_.loop(),
                     [this, lease, requester = requester_of(request), command = std::move(command),
                      decided = std::move(decided)]() mutable {
@@ -345,6 +370,7 @@ void LockHandlers::acquire(const Request& request, const std::string& name, Repl
   const auto attempt = std::make_shared<Attempt>(*this, requester_of(request), *std::move(spec),
                                                  on_http_thread(std::move(reply)));
   if (request.disconnect_hook) {
+    // The connection extends its response deadline by this time.
     request.disconnect_hook->wait_max = wait;
     request.disconnect_hook->on_disconnect = [&loop = store_.loop(),
                                               weak = std::weak_ptr(attempt)] {
@@ -364,6 +390,8 @@ void LockHandlers::release(const Request& request, std::string name, Reply reply
     reply(error_response(key.error()));
     return;
   }
+  // The hold is read first, because its request id shows whether the lease is implicit, and because
+  // the name must match. The read is linearizable: a grant acknowledged before is visible.
   auto then = [this, key = *key, name = std::move(name), requester = requester_of(request),
                reply = on_http_thread(std::move(reply))](const Result<View>& view) mutable {
     const auto* hold = view ? find_hold(*view, key, name) : nullptr;
@@ -376,8 +404,11 @@ void LockHandlers::release(const Request& request, std::string name, Reply reply
                    reply = std::move(reply)](const Result<Decided>& decided) mutable {
       respond_with<core::Released>(
           decided, reply, [&](const core::Released& released, const Decided& how) {
+            // A reentrant hold needs one release per acquisition; the lease lives until the last
+            // one.
             const bool is_finished = released.count_left == 0;
             if (ends_lease && is_finished) {
+              // Result ignored: if the proposal is lost, the empty lease expires at its TTL.
               store_.propose(core::RevokeLease{.lease = key.lease}, [](const Result<Decided>&) {});
             }
             reply(json_response([&](sys::JsonWriter& out) {
@@ -409,6 +440,7 @@ void LockHandlers::extend(const Request& request, std::string name, Reply reply)
       reply(decided ? failure_response(decided->outcome) : error_response(decided.error()));
       return;
     }
+    // A renewal reports each lease separately; one without a TTL does not exist any more.
     const auto left = answers->answers.front().ttl;
     if (!left) {
       reply(error_response({.code = Errc::lease_lost}));
@@ -434,6 +466,7 @@ void LockHandlers::extend(const Request& request, std::string name, Reply reply)
 
 void LockHandlers::grant_lease(const Request& request, Reply reply) {
   const auto& address = request.client.address;
+  // Without a client name the address identifies the lease in listings.
   auto grant = read_body(request.body, [&](Body& body) {
     return core::GrantLease{.ttl = body.milliseconds("ttl_ms").value_or(ttl_default),
                             .client = body.text("client").value_or(address),

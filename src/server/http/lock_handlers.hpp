@@ -22,6 +22,10 @@ namespace tenure::server::http {
 ///
 /// The caller checks the permission for the lock name; lease ownership is checked here. HTTP thread
 /// only, including the replies.
+///
+/// Every request parses its body on the HTTP thread, continues on the store's thread, where lease
+/// ownership can be read consistently with the command that follows, and replies on the HTTP
+/// thread.
 class LockHandlers {
  public:
   /// REQUIRES: the store has not started, and is stopped before this is destroyed. `authorizer`
@@ -41,12 +45,14 @@ class LockHandlers {
   void stop() noexcept { is_stopping_ = true; }
 
  private:
+  /// Acquire request in progress.
   class Attempt;
   /// Client of a request.
   struct Requester {
     auth::Access access;
     std::string address;
   };
+  /// Copy that outlives the request.
   [[nodiscard]] static Requester requester_of(const Request& request) {
     return {.access = request.access, .address = request.client.address};
   }
@@ -65,7 +71,9 @@ class LockHandlers {
   Store& store_;
   boost::asio::any_io_executor executor_;
   auth::Authorizer* authorizer_;
+  /// Pending waits of all requests. Store thread only.
   WaiterRegistry waiters_;
+  /// Written by stop() on another thread, read on the store's thread.
   std::atomic<bool> is_stopping_ = false;
 };
 

@@ -35,6 +35,7 @@ void LoginSessions::admit_overload_connection(const auth::Digest& token, Clock::
   }
   auto oldest = sessions_.end();
   for (auto it = sessions_.begin(); it != sessions_.end(); ++it) {
+    // If the limit per token is reached, only sessions of this token are candidates.
     const bool counts = same < of_token_max || is_same(*it);
     if (counts && (oldest == sessions_.end() || it->second.began < oldest->second.began)) {
       oldest = it;

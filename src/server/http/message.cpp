@@ -10,16 +10,20 @@
 namespace tenure::server::http {
 namespace {
 
+/// No route has more than a handful of parameters.
 constexpr std::size_t parameters_max = 32;
 
+/// -1: not a hexadecimal digit.
 int hex_value(char c) {
   if (c >= '0' && c <= '9') {
     return c - '0';
   }
+  // Setting bit 5 converts an ASCII letter to lower case.
   const auto lower = static_cast<char>(c | 0x20);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
+/// '+' is a space in the query of an HTML form, but an ordinary character in a path.
 enum class Plus : std::uint8_t { stays, is_space };
 
 Result<std::string> decode(std::string_view text, Plus plus) {
@@ -43,6 +47,7 @@ Result<std::string> decode(std::string_view text, Plus plus) {
 
 Result<void> parse_query(std::string_view query, Request& request) {
   while (!query.empty()) {
+    // find() returns npos for the last pair; substr() then takes the rest.
     const auto pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(pair.size() + 1, query.size()));
     if (pair.empty()) {
@@ -149,6 +154,7 @@ Response error_response(const Error& error) {
   const auto detail =
       error.detail.empty() ? tenure::message(error.code) : std::string_view(error.detail);
   switch (error.code) {
+    // 409: the request is valid, but the state of the lock or of the wait does not allow it.
     case Errc::would_block:
     case Errc::timed_out:
     case Errc::cancelled:
@@ -161,6 +167,7 @@ Response error_response(const Error& error) {
     case Errc::resource_exhausted: return problem(429, "Too Many Requests", detail, code);
     case Errc::unavailable: break;
   }
+  // The outcome is unknown. Clients repeat the request with the same request id.
   auto response = problem(503, "Service Unavailable", detail, code);
   response.fields.emplace_back("Retry-After", "1");
   return response;

@@ -20,6 +20,8 @@ namespace tenure::server::http {
 enum class Method : std::uint8_t { get, post };
 
 /// Client of a request, as known from the connection and the headers.
+/// Plain data, so that the rules of request_rights.hpp are testable without a socket. Headers are
+/// claims of the client: they can restrict a request, but only a credential permits one.
 struct ClientInfo {
   std::string address{};           ///< Address of the peer.
   bool is_local = false;           ///< The peer address is a loopback address.
@@ -38,11 +40,14 @@ struct ClientInfo {
 };
 
 /// Hook of a request that waits for its response. HTTP thread only.
+/// A handler sets the fields before it returns from Router::serve(); later changes are not seen.
 struct DisconnectHook {
   std::function<void()> on_disconnect{};  ///< Called if the client disconnects before the response.
   std::chrono::milliseconds wait_max{};   ///< Wait allowed in addition to the usual response time.
 };
 
+/// Independent of Beast, whose headers take long to compile.
+///
 /// Parsed HTTP request.
 struct Request {
   std::string path{};  ///< Decoded path; starts with '/', may contain any bytes.
@@ -61,9 +66,12 @@ struct Request {
 };
 
 /// Parses a target such as `/v1/locks/a%2Fb?limit=3`. '+' in the query is a space.
+/// Rejects invalid escapes, duplicate parameters and more than 32 of them: with duplicates, a proxy
+/// and this server could read different values.
 [[nodiscard]] Result<Request> parse_target(std::string_view target);
 
 /// Value of a cookie in a Cookie header; empty: not present.
+/// The result refers to `field`.
 [[nodiscard]] std::string_view cookie_in(std::string_view field, std::string_view name);
 
 /// Whether the Host header is allowed: an IP address, `localhost`, no header, or a name in
@@ -79,6 +87,7 @@ struct Response {
 };
 
 /// Called once, from any thread.
+/// Move-only: a response is sent exactly once.
 using Reply = std::move_only_function<void(Response)>;
 
 /// Error response in the format of RFC 9457 (problem details).

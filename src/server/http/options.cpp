@@ -13,6 +13,7 @@ Result<ServerOptions> options_from(const Config& config, Users users) {
   options.address = *parse_address(listen.http);
   options.hosts = listen.http_hosts;
   options.rights = {.force = listen.http_force, .lock = listen.http_lock};
+  // No file is created for a server that never checks the secret.
   const bool needs_secret = users == Users::none && (listen.http_force == HttpForce::loopback ||
                                                      listen.http_lock == HttpLock::loopback);
   if (needs_secret) {

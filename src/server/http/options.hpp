@@ -5,6 +5,7 @@
 
 namespace tenure::server::http {
 
+/// Whether the server authenticates users (--auth-file).
 enum class Users : bool { none, some };
 
 /// HTTP options from the configuration, without certificates, users and facts. Creates the secret

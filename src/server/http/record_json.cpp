@@ -19,6 +19,7 @@ void write_all(sys::JsonWriter& json, std::string_view key, const Records& recor
   });
 }
 
+// Strings that clients chose are written with bytes(): they may contain any bytes.
 void write_hold(sys::JsonWriter& json, const HoldRecord& hold) {
   json.object([&] {
     json.bytes("owner", hold.owner);
@@ -36,6 +37,7 @@ void write_hold(sys::JsonWriter& json, const HoldRecord& hold) {
 
 void write_wait(sys::JsonWriter& json, const WaitRecord& wait) {
   json.object([&] {
+    // 0: copied for a lease, without the queue of the lock.
     if (wait.position > 0) {
       json.field("position", wait.position);
     }
@@ -54,6 +56,7 @@ void write_wait(sys::JsonWriter& json, const WaitRecord& wait) {
   });
 }
 
+/// A lock with a capacity is a semaphore. Names and spaces are separate namespaces.
 std::string_view kind_of(const LockRecord& lock) {
   if (lock.resource.kind == core::ResourceKind::space) {
     return "space";
@@ -74,6 +77,7 @@ void write_lock(sys::JsonWriter& json, const LockRecord& lock) {
     json.field("holder_count", lock.holder_count);
     json.field("waiter_count", lock.waiter_count);
     write_all(json, "holders", lock.holders, write_hold);
+    // Listings copy no queue; an empty array would suggest that nothing waits.
     if (!lock.queue.empty()) {
       write_all(json, "queue", lock.queue, write_wait);
     }
@@ -122,9 +126,11 @@ void write_member(sys::JsonWriter& json, const MemberStatus& member, const LogPo
     json.field("is_leader", member.id == log.leader);
     json.bytes("peer_address", member.peer_address);
     json.bytes("client_address", member.client_address);
+    // 0: not connected, so its version is unknown.
     if (member.newest_version != 0) {
       json.id("newest_version", member.newest_version);
     }
+    // Only the leader knows the replication progress of the others.
     if (log.is_leader) {
       json.id("match", member.match);
       json.field("silent_ms", member.silent.count());
@@ -142,6 +148,8 @@ void write_counts(sys::JsonWriter& json, const StatusRecord& status) {
   });
 }
 
+/// Writes the limits under the names of their settings, so that a new limit appears without a
+/// change here.
 void write_limits(sys::JsonWriter& json, const core::Limits& limits) {
   Config config;
   config.limits = limits;
@@ -154,6 +162,7 @@ void write_limits(sys::JsonWriter& json, const core::Limits& limits) {
   });
 }
 
+/// Value of `next` for a position.
 template <class Position>
 std::string print(const Position& position) {
   if constexpr (std::is_same_v<Position, core::Resource>) {
@@ -267,6 +276,7 @@ std::string write(const core::Event& event) {
     write_claim(json, event.item.claim);
     json.field("lease", event.lease);
     json.field("request", event.request);
+    // 0: the event concerns a wait, which has no token.
     if (event.token != core::FencingToken{}) {
       json.field("token", event.token);
     }
@@ -293,6 +303,7 @@ std::string write(const GraphRecord& graph) {
 }
 
 std::string write(const TokenRecord& token) {
+  // In the order of TokenVerdict.
   constexpr std::array<std::string_view, 4> verdicts{"held", "superseded", "ended", "never_given"};
   sys::JsonWriter json;
   json.object([&] {
@@ -361,6 +372,7 @@ std::string print_position(const core::Resource& resource) {
 
 Result<core::Resource> parse_position(std::string_view text) {
   const auto wrong = [] { return fail(Errc::invalid_argument, "after: not a value of `next`"); };
+  // One character for the kind and two per byte; the odd size also excludes the empty string.
   if (text.size() % 2 != 1 || (text[0] != 's' && text[0] != 'n')) {
     return wrong();
   }
@@ -412,6 +424,7 @@ std::string_view to_string(core::EventType type) noexcept {
   constexpr std::array<std::string_view, 9> names{"queued",    "granted",  "released",
                                                   "expired",   "revoked",  "forced",
                                                   "abandoned", "deadlock", "downgraded"};
+  // A new event type must get a name here.
   static_assert(names.size() == static_cast<std::size_t>(core::last_event_type) + 1);
   return names[static_cast<std::size_t>(type)];
 }

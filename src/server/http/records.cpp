@@ -9,6 +9,7 @@ namespace {
 
 // Depth in listings; a single lock shows more.
 constexpr Depth in_lists{.holders = 10, .waiters = 0};
+// Maximum number of items visited for one lease, readable or not, because visits cost time.
 constexpr std::size_t items_of_lease_max = 1000;
 // Depth in the wait-for graph; more cannot be drawn legibly.
 constexpr Depth in_graphs{.holders = 20, .waiters = 50};
@@ -81,6 +82,8 @@ LockRecord copy(const View& view, const core::Resource& resource, const core::Lo
       record.holders.push_back(copy_hold(view, hold, item));
     });
   }
+  // The position counts waits, not items: the items of one wait share a position and are granted
+  // together.
   std::optional<core::Revision> before;
   std::size_t position = 0;
   for (const auto& turn : lock.queue()) {
@@ -99,6 +102,7 @@ LockRecord copy(const View& view, const core::Resource& resource, const core::Lo
   return record;
 }
 
+/// Approximate memory of a record; strings chosen by clients dominate.
 std::size_t bytes_of(const LockRecord& lock) {
   auto bytes = sizeof lock + lock.resource.name.size();
   const auto add = [&](const auto& record) {
@@ -130,6 +134,7 @@ LockPage copy_locks(const View& view, const LockQuery& query) {
   LockPage page{.revision = view.state.revision};
   std::size_t bytes = 0;
   const auto& locks = view.state.locks.locks();
+  // A position before the prefix would start outside of the selection.
   const core::Resource first{.name = query.prefix};
   auto it = query.after && *query.after >= first ? locks.upper_bound(*query.after)
                                                  : locks.lower_bound(first);
@@ -169,12 +174,14 @@ std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
   if (lease == nullptr || !auth::is_visible(access, *lease)) {
     return std::nullopt;
   }
+  // Items that are not readable count too: the limit bounds the time on the store's thread.
   std::size_t looked_at = 0;
   const auto is_shown = [&](const core::Item& item) {
     return ++looked_at <= items_of_lease_max && access.may(auth::Verb::read, item.name.view());
   };
   auto record = copy_lease_head(view, *lease);
   const auto& table = view.state.locks;
+  // One record per item: an item of a lease that both holds and waits at a lock appears twice.
   const auto entry = [&](const core::Item& item) -> LockRecord& {
     const auto resource = item.resource();
     record.locks.push_back(copy_head(resource, *table.find(resource)));
@@ -212,6 +219,7 @@ GraphRecord copy_graph(const View& view, const auth::Access& access) {
   std::set<core::Resource> seen;
   std::size_t looked_at = 0;
   std::size_t bytes = 0;
+  // Tickets are revisions, so the iteration starts with the longest wait.
   for (auto it = table.waits().begin(); it != table.waits().end(); ++it) {
     if (looked_at >= items_of_graph_max) {
       record.is_complete = false;
@@ -223,6 +231,7 @@ GraphRecord copy_graph(const View& view, const auth::Access& access) {
       if (!access.may(auth::Verb::read, resource.name.view())) {
         continue;
       }
+      // Counted per visit: the total would reveal the number of waits that the user may not read.
       record.waits += sees_all ? 0 : 1;
       if (seen.contains(resource)) {
         continue;

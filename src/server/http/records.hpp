@@ -19,6 +19,8 @@
 /// HTTP thread.
 namespace tenure::server::http {
 
+/// Hold of one item of a lock. Like all records a value without references to the state, so it can
+/// cross threads.
 struct HoldRecord {
   core::Claim claim{};
   core::FencingToken token{};
@@ -32,9 +34,12 @@ struct HoldRecord {
   std::uint32_t count = 1;
 };
 
+/// Wait for one item of a lock.
 struct WaitRecord {
   core::Claim claim{};
+  /// Identifies the wait: revision of the command that queued it.
   core::Revision ticket{};
+  /// Ticket of the next wait ahead in the queue; nullopt: none.
   std::optional<core::Revision> predecessor{};
   std::size_t position = 0;  ///< Position in the queue; 1 is next.
   core::LeaseId lease{};
@@ -46,6 +51,7 @@ struct WaitRecord {
   bool is_upgrade = false;
 };
 
+/// Lock with its first holders and waiters.
 struct LockRecord {
   core::Resource resource{};
   std::uint32_t capacity = 0;
@@ -54,13 +60,17 @@ struct LockRecord {
   std::uint64_t version = 0;
   std::vector<HoldRecord> holders{};  ///< First holders; see Depth.
   std::size_t holder_count = 0;       ///< Number of all holders.
+  /// First waiters, in queue order.
   std::vector<WaitRecord> queue{};
+  /// Number of all waiters.
   std::size_t waiter_count = 0;
 };
 
+/// Lease, with durations relative to the time of the copy.
 struct LeaseRecord {
   core::LeaseId id{};
   core::ClusterTime ttl{};
+  /// Time until the deadline; 0: the deadline has passed and the expiry is being decided.
   core::ClusterTime left{};
   core::ClusterTime lived{};
   core::ClusterTime seen_ago{};
@@ -79,6 +89,8 @@ struct Depth {
   std::size_t waiters = 0;
 };
 
+/// Part of a listing. Pages are read at different revisions: a listing of several pages is no
+/// snapshot.
 template <class Record, class Position>
 struct Page {
   std::vector<Record> records{};
@@ -88,19 +100,24 @@ struct Page {
 using LockPage = Page<LockRecord, core::Resource>;
 using LeasePage = Page<LeaseRecord, core::LeaseId>;
 
+/// Selection of locks: readable names with a prefix, in name order.
 struct LockQuery {
   std::string prefix{};
+  /// Position of the previous page; nullopt: the first page.
   std::optional<core::Resource> after{};
   std::size_t limit = 100;
   auth::Access access = auth::Access::unrestricted();
 };
+/// May return fewer records than the limit although more exist: a byte budget also ends a page.
 [[nodiscard]] LockPage copy_locks(const View& view, const LockQuery& query);
+/// nullopt: no holder and no waiter. The caller checks the read permission.
 [[nodiscard]] std::optional<LockRecord> copy_lock(const View& view, const core::Resource& resource,
                                                   Depth depth);
 
 [[nodiscard]] LeasePage copy_leases(const View& view, const auth::LeaseRange& range,
                                     const auth::Access& access);
 /// Lease with the readable part of its holds and waits.
+/// nullopt: no such lease, or not visible to this user.
 [[nodiscard]] std::optional<LeaseRecord> copy_lease(const View& view, core::LeaseId id,
                                                     const auth::Access& access);
 
@@ -123,6 +140,7 @@ struct TokenRecord {
 [[nodiscard]] TokenRecord copy_token_check(const View& view, const core::Resource& resource,
                                            core::FencingToken token);
 
+/// State of this member.
 struct StatusRecord {
   LogPosition log{};
   core::Limits limits{};
@@ -137,6 +155,7 @@ struct StatusRecord {
 };
 [[nodiscard]] StatusRecord copy_status(const View& view);
 
+/// Members as this member knows them.
 struct ClusterRecord {
   LogPosition log{};
   core::ClusterVersion version{};

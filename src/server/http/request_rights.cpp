@@ -5,6 +5,8 @@
 namespace tenure::server::http {
 namespace {
 
+/// Rights under a policy with users. The dashboard shows the reasons, so each names the setting or
+/// the right that is missing.
 RequestRights rights_of_user(const ChangePolicy& policy, const auth::Access& access) {
   RequestRights rights{.has_users = true};
   if (access.user() == nullptr) {
@@ -78,10 +80,12 @@ std::optional<std::string_view> csrf_error(const ClientInfo& client) {
     return "the header Tenure-Intent is missing";
   }
   const auto& site = client.fetch_site;
+  // "none": the user entered the address. An empty header comes from a program or an old browser.
   if (!site.empty() && site != "same-origin" && site != "none") {
     return "cross-origin request";
   }
   const auto& origin = client.origin;
+  // Both schemes are accepted: TLS may terminate at a proxy, which this server cannot see.
   if (!origin.empty() && origin != "http://" + client.host && origin != "https://" + client.host) {
     return "the Origin header does not match the Host header";
   }

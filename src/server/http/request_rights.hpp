@@ -15,6 +15,7 @@
 namespace tenure::server::http {
 
 /// Settings listen.http_force and listen.http_lock.
+/// These settings limit every client: `off` also applies to users with the admin right.
 struct ChangePolicy {
   HttpForce force = HttpForce::loopback;
   HttpLock lock = HttpLock::loopback;
@@ -30,11 +31,14 @@ struct RequestRights {
   std::vector<auth::Rule> rules{};  ///< Rules of the user.
   bool needs_secret = false;        ///< The server secret would permit force release.
 };
+/// Rights for display and for requests without users. It does not decide about single names: with
+/// users the caller also checks the permission for the name.
 [[nodiscard]] RequestRights rights_of(const ClientInfo& client, const ChangePolicy& policy,
                                       const auth::Access& access = auth::Access::unrestricted());
 
 /// Reason to treat the request as cross-site request forgery (CSRF); nullopt: accepted. Called
 /// before anything is changed.
+/// The intent header is required; the other headers are checked if the client sends them.
 [[nodiscard]] std::optional<std::string_view> csrf_error(const ClientInfo& client);
 
 }  // namespace tenure::server::http

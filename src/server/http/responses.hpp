@@ -13,6 +13,8 @@
 /// Helpers shared by the handlers of Router.
 namespace tenure::server::http {
 
+// Prefixes and suffixes of paths with a name or an id. A name may contain slashes and colons: only
+// a suffix at the end of the path selects a route.
 inline constexpr std::string_view lock_prefix = "/v1/locks/";
 inline constexpr std::string_view lease_prefix = "/v1/leases/";
 inline constexpr std::string_view force_suffix = ":force-release";
@@ -46,6 +48,7 @@ inline constexpr std::string_view revoke_suffix = ":revoke";
 }
 
 /// 401 for an unauthenticated client, 403 for an authenticated one.
+/// RFC 9110 requires WWW-Authenticate with 401.
 [[nodiscard]] inline Response error_response(const auth::AccessDenied& denial) {
   if (denial.kind == auth::AccessDenied::Kind::forbidden) {
     return forbidden(denial.error);

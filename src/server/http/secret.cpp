@@ -43,9 +43,12 @@ class Descriptor {
   int number_;
 };
 
+/// Writes the secret under a temporary name, then renames it: after a crash the file is complete or
+/// missing. The directory is synced last, else the rename could be lost.
 Result<void> create(const std::filesystem::path& path) {
   auto temporary = path;
   temporary += ".new";
+  // A crash may have left it.
   ::unlink(temporary.c_str());
   const auto text = auth::make_token() + '\n';
   {
@@ -74,12 +77,14 @@ Result<std::string> read(const std::filesystem::path& path) {
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0) {
     return system_failure_response("cannot open", path);
   }
+  // fstat of the open file, not of the path: the path could be replaced in between.
   if (!S_ISREG(facts.st_mode) || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return fail(Errc::invalid_argument,
                 path.string() +
                     " must be a regular file with mode 0600: chmod 600, and replace "
                     "the secret if another user may have read it");
   }
+  // Two bytes more than allowed, so that a file that is too long is detected, not truncated.
   std::array<char, bytes_max + 2> room{};
   const auto count = ::read(file.get(), room.data(), room.size());
   if (count < 0) {
@@ -101,6 +106,7 @@ Result<std::string> read(const std::filesystem::path& path) {
 Result<auth::Digest> open_secret(const std::filesystem::path& folder) {
   const auto path = folder / secret_file;
   struct stat facts{};
+  // lstat: a dangling symbolic link counts as an existing file and is rejected by read().
   if (::lstat(path.c_str(), &facts) != 0 && errno == ENOENT) {
     if (auto created = create(path); !created) {
       return std::unexpected(std::move(created).error());

@@ -19,6 +19,8 @@ namespace tenure::server::http {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
+/// Implementation, separate from the header because Beast takes long to compile. Everything runs on
+/// the thread of loop_, except the public functions.
 class Server::Core {
  public:
   Core(Store& store, Metrics& metrics, ServerOptions options)
@@ -39,6 +41,7 @@ class Server::Core {
                 {.rights = options_.rights,
                  .open_metrics = options_.open_metrics,
                  .secret = options_.secret}) {
+    // Observers must be registered before the store starts; see REQUIRES of Server.
     store.listen(feed_);
     store.listen(deadlocks_);
   }
@@ -73,6 +76,7 @@ class Server::Core {
     }
     accept();
     collect_sample();
+    // Started last: everything above needs no synchronisation.
     thread_ = std::thread([this] { loop_->run(); });
     return acceptor_->local_endpoint().port();
   }
@@ -96,6 +100,8 @@ class Server::Core {
     if (!thread_.joinable()) {
       return;
     }
+    // First: the connections closed below must not look like disconnected clients, whose waits
+    // would leave the queue.
     lock_handlers_.stop();
     asio::post(*loop_, [this] {
       is_stopping_ = true;
@@ -142,7 +148,9 @@ class Server::Core {
       }
     };
     step([&] { acceptor_->open(endpoint.protocol(), error); });
+    // A child process must not inherit the port.
     step([&] { ::fcntl(acceptor_->native_handle(), F_SETFD, FD_CLOEXEC); });
+    // A restarted server can bind while connections of the old one are in TIME_WAIT.
     step([&] { acceptor_->set_option(tcp::acceptor::reuse_address(true), error); });
     step([&] { acceptor_->bind(endpoint, error); });
     step([&] { acceptor_->listen(asio::socket_base::max_listen_connections, error); });
@@ -194,6 +202,7 @@ class Server::Core {
   void add_connection(tcp::socket socket) {
     ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     boost::system::error_code ignored;
+    // Nagle's algorithm would delay responses without saving packets: each write is complete.
     socket.set_option(tcp::no_delay(true), ignored);
     std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
     const auto peer = socket.remote_endpoint(ignored);
@@ -223,12 +232,17 @@ class Server::Core {
     overload_connections_.push_back(connection);
   }
 
+  /// Each has one second to send its request; 256 of them cover a burst of health checks.
   static constexpr std::size_t overload_connections_max = 256;
 
   const ServerOptions options_;
   Metrics& metrics_;
+  /// All connections, to close them in stop(). Expired entries are removed at each accept.
   std::vector<std::weak_ptr<Connection>> connections_;
+  /// Connections over the limit, oldest first.
   std::deque<std::weak_ptr<Connection>> overload_connections_;
+  /// In a unique_ptr, as are the timers and the acceptor, because ~Core destroys them in an order
+  /// that differs from the order of declaration.
   std::unique_ptr<asio::io_context> loop_ = std::make_unique<asio::io_context>(1);
   EventFeed feed_;
   DeadlockLog deadlocks_;
@@ -237,12 +251,16 @@ class Server::Core {
   Store& store_;
   LockHandlers lock_handlers_;
   Router router_;
+  /// Context of new connections. A TLS session references its context, so replacing it is safe.
   std::unique_ptr<asio::ssl::context> tls_;
   ConnectionContext context_{
       .options = options_, .router = router_, .feed = feed_, .metrics = metrics_};
   std::optional<tcp::acceptor> acceptor_{*loop_};
+  /// Delay after a failed accept.
   std::optional<asio::steady_timer> pause_{*loop_};
+  /// Interval of the history.
   std::optional<asio::steady_timer> next_sample_{*loop_};
+  /// Loop thread only; handlers that were queued before stop() check it.
   bool is_stopping_ = false;
   std::thread thread_;
 };

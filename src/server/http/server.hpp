@@ -21,6 +21,7 @@
 
 namespace tenure::server::http {
 
+/// Options of Server. options_from() fills them from the configuration.
 struct ServerOptions {
   Address address{.host = "127.0.0.1", .port = 7421};
   std::string hosts{};                       ///< Allowed Host headers; see is_allowed_host().
@@ -51,6 +52,10 @@ struct ServerOptions {
 
 /// HTTP/1.1 server: health checks, metrics, locks and leases as JSON, event streams, the dashboard,
 /// and the lock API. One thread; the store's thread only copies.
+///
+/// A request can block neither the store nor other requests: this thread never waits, and the
+/// store's thread does bounded work per request. start(), stop() and the destructor belong to one
+/// thread; renew_tls() may be called from any thread.
 class Server {
  public:
   /// REQUIRES: the store has not started; it is stopped before this is destroyed.
