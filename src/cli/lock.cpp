@@ -52,7 +52,7 @@ int wait_for_end(const LockHandle& held, const Signals& signals) {
   const int lost = eventfd(0, EFD_CLOEXEC);
   const auto ring = [lost] {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(lost, &one, sizeof(one));
+    [[maybe_unused]] const auto written = ::write(lost, &one, sizeof(one));
   };
   int signal = 0;
   {

@@ -71,7 +71,7 @@ TerminationWatch::TerminationWatch(const Signals& signals, std::function<void(in
 
 TerminationWatch::~TerminationWatch() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(end_, &one, sizeof(one));
+  [[maybe_unused]] const auto written = ::write(end_, &one, sizeof(one));
   thread_.join();
   close(end_);
 }

@@ -73,7 +73,7 @@ class NewFile {
 
   void add(std::string_view bytes) {
     while (!bytes.empty() && !failure_) {
-      const auto written = write(descriptor_, bytes.data(), bytes.size());
+      const auto written = ::write(descriptor_, bytes.data(), bytes.size());
       if (written < 0) {
         failure_ = from_errno(part_);
         return;
