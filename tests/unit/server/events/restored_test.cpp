@@ -64,7 +64,7 @@ TEST_F(Restored, a_watch_receives_the_events_before_the_snapshot) {
 
   EXPECT_EQ(revisions(*watch), (std::vector{core::Revision{2}, core::Revision{3}, core::Revision{4},
                                             core::Revision{5}}));
-  EXPECT_FALSE(watch->cut().has_value());
+  EXPECT_FALSE(watch->cancelled_at().has_value());
 }
 
 TEST_F(Restored, a_watch_is_cancelled_if_the_snapshot_lacks_its_events) {
@@ -79,7 +79,7 @@ TEST_F(Restored, a_watch_is_cancelled_if_the_snapshot_lacks_its_events) {
   hub_.restored(leader_.state());
 
   EXPECT_EQ(told_, 1);
-  EXPECT_EQ(watch->cut(), core::Revision{3}) << "it saw 2";
+  EXPECT_EQ(watch->cancelled_at(), core::Revision{3}) << "it saw 2";
 }
 
 }  // namespace
