@@ -172,7 +172,7 @@ def remarks(results):
             for name, one in results["takeover"].items()) + ".")
     if "in-process" in results:
         figures = results["in-process"]
-        lines.append(f"CallInfo a client: {figures['open_memory_ms']:.2f} ms on memory://, "
+        lines.append(f"Opening a client: {figures['open_memory_ms']:.2f} ms on memory://, "
                      f"{figures['open_tenure_ms']:.2f} ms on tenure://.")
     return lines
 

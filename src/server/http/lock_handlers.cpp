@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// TTL of a lease if the request names none.
-constexpr milliseconds ttl_default{10'000};
+constexpr milliseconds ttl_default{30'000};
 /// Maximum wait of one request. A longer wait repeats the request with the same request id.
 constexpr milliseconds wait_max{60'000};
 
