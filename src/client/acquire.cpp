@@ -30,6 +30,8 @@ std::shared_ptr<LeaseRecord> lease_for(const LockSpec& spec, Session::Freshness 
 
 std::shared_ptr<PendingAcquire> start_acquire(const LockSpec& spec, backends::Queue queue,
                                               Session::Freshness freshness) {
+  // A new request, and so a new request id, for each attempt: a repeated id would get the reply to
+  // the first request with that id.
   auto pending = std::make_shared<PendingAcquire>(
       *spec.session,
       PendingAcquire::Request{
@@ -60,6 +62,8 @@ Acquired finish(const LockSpec& spec, PendingAcquire& pending, sys::BootTime beg
   if (!answer) {
     auto error = explain(std::move(answer).error(), spec, *lease);
     if (spec.lease == nullptr) {
+      // After every other error the service has confirmed that no wait or hold remains under the
+      // lease.
       const bool is_clean = error != Errc::unavailable && error != Errc::lease_lost;
       session.free_lease(lease, is_clean);
     }
@@ -72,6 +76,7 @@ Acquired finish(const LockSpec& spec, PendingAcquire& pending, sys::BootTime beg
                   .lease = lease,
                   .granted = *answer,
                   .report = {.waited = now - began, .queue_position = answer->queue_position}});
+  // Attach first, check second: an end of the lease after the check would otherwise go unnoticed.
   if (!lease->attach(*hold)) {
     return fail(Errc::lease_lost, "the lease ended while the lock was granted; acquire again");
   }
@@ -89,6 +94,7 @@ Acquired finish(const LockSpec& spec, PendingAcquire& pending, sys::BootTime beg
 /// Blocks until the request is settled. After the deadline or a cancellation it leaves the wait
 /// queue, and waits at most another request_timeout for the confirmation.
 void wait_for(Session& session, PendingAcquire& pending, const WaitLimits& wait) {
+  // First the wait proper, then a bounded wait for the confirmation of the cancellation.
   pending.sleep(wait.deadline, wait.cancel);
   if (pending.is_settled()) {
     return;
@@ -96,6 +102,7 @@ void wait_for(Session& session, PendingAcquire& pending, const WaitLimits& wait)
   pending.cancel(wait.cancel.stop_requested() ? Errc::cancelled : Errc::timed_out);
   pending.sleep(Clock::now() + session.request_timeout(), {});
   if (!pending.is_settled()) {
+    // The service is silent. A grant that still arrives is released by the request itself.
     pending.abandon();
   }
 }
@@ -116,7 +123,8 @@ bool pause(std::chrono::nanoseconds length, const std::stop_token& cancel) {
   return !cancel.stop_requested();
 }
 
-/// Request that a coroutine waits for. Keeps the session alive until it is settled.
+/// Request that a coroutine waits for. Keeps the session alive until it is settled. Owned by its
+/// completion callback. settle() runs once, on the callback thread.
 struct AsyncAcquire {
   std::shared_ptr<const LockSpec> spec;
   std::shared_ptr<PendingAcquire> request;
@@ -125,6 +133,7 @@ struct AsyncAcquire {
   std::optional<std::stop_callback<std::function<void()>>> on_cancel;
 
   void settle() {
+    // Waits for a cancellation that runs on another thread, and prevents later ones.
     on_cancel.reset();
     auto acquired = finish(*spec, *request, began);
     std::exchange(done, {})(std::move(acquired));
@@ -139,6 +148,7 @@ void schedule_timeout(const AsyncAcquire& async) {
   }
   auto& session = *async.spec->session;
   const auto end = async.began + *async.spec->max_wait;
+  // Weak: a timer of a settled request must not keep it, and its session, until the deadline.
   const std::weak_ptr<PendingAcquire> weak = async.request;
   session.renewer().call_at(end, weak, [weak] {
     if (const auto request = weak.lock()) {
@@ -163,6 +173,7 @@ Acquired acquire(const LockSpec& spec, const WaitLimits& wait) {
   }
   auto& session = *spec.session;
   auto freshness = Session::Freshness::any;
+  // Before the retry, because the report shows the whole time that the caller has waited.
   const auto began = session.clock().now();
   for (;;) {
     const auto pending = start_acquire(spec, wait.queue, freshness);
@@ -193,6 +204,7 @@ Acquired acquire(const LockSpec& spec, Attempts attempts, const std::stop_token&
       (*acquired)->set_attempts(attempt, spec.session->clock().now() - began);
       return acquired;
     }
+    // Only contention is worth another attempt; every other error is returned at once.
     if (acquired.error() != Errc::would_block) {
       return acquired;
     }
@@ -200,6 +212,7 @@ Acquired acquire(const LockSpec& spec, Attempts attempts, const std::stop_token&
       return fail(Errc::would_block, '"' + spec.name + "\": not available in " +
                                          std::to_string(attempt) + " attempts");
     }
+    // Jitter of up to half the delay separates clients that began at the same time.
     if (!pause(attempts.delay + sys::with_jitter(attempts.delay / 2, sys::Jitter::full), cancel)) {
       return fail(Errc::cancelled, '"' + spec.name + "\": cancelled between two attempts");
     }
@@ -215,6 +228,7 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
   auto& session = *spec->session;
   const auto began = session.clock().now();
   auto request = start_acquire(*spec, backends::Queue::wait, Session::Freshness::any);
+  // Granted or refused at once: the coroutine continues without a switch of threads.
   if (request->is_settled()) {
     return finish(*spec, *request, began);
   }
@@ -232,6 +246,7 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
       }
     });
   }
+  // Settled in between. The completion still runs on the callback thread, as documented.
   if (!async->request->on_settled([async] { async->settle(); })) {
     session.callbacks().post([async] { async->settle(); });
   }
@@ -244,6 +259,8 @@ Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hol
     return std::unexpected(*std::move(error));
   }
   auto& session = *exclusive.session;
+  // Under the lease of the hold: the service joins both to one hold, and upgrades its mode. A late
+  // grant is reverted through `upgrades`.
   const auto pending = std::make_shared<PendingAcquire>(
       session, PendingAcquire::Request{.spec = exclusive.acquire_spec,
                                        .lease = hold->lease(),
@@ -255,6 +272,7 @@ Result<void> upgrade(const LockSpec& exclusive, const std::shared_ptr<Hold>& hol
   if (!answer) {
     return std::unexpected(explain(std::move(answer).error(), exclusive, *hold->lease()));
   }
+  // Before the check: even a lost hold has to send the releases that the service counts.
   hold->apply_upgrade(*answer, exclusive.acquire_spec);
   if (hold->state() == GuardState::lost) {
     return fail(Errc::lease_lost, "the lease ended while the lock was upgraded");
@@ -272,6 +290,7 @@ WaitLimits within_max_wait(const LockSpec& spec, std::stop_token cancel) {
 
 WaitLimits within(std::chrono::nanoseconds timeout, std::stop_token cancel) {
   if (timeout <= std::chrono::nanoseconds::zero()) {
+    // One attempt, like try_lock_for() of <mutex> with a duration of zero.
     return {.queue = backends::Queue::skip, .cancel = std::move(cancel)};
   }
   // No further than the clock goes.

@@ -21,12 +21,20 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 /// Limits of one wait.
 struct WaitLimits {
+  /// Whether to enter the wait queue.
   backends::Queue queue = backends::Queue::wait;
+  /// End of the wait; none: wait without limit.
   std::optional<Deadline> deadline{};
+  /// Cancellation by the user.
   std::stop_token cancel{};
 };
 
+/// Acquires and blocks until the outcome is known. Errors: `timed_out` and `cancelled` by the
+/// limits, `would_block` with Queue::skip, and `unavailable` if the service confirms neither a
+/// grant nor the cancellation. A late grant is then released.
 [[nodiscard]] Acquired acquire(const LockSpec& spec, const WaitLimits& wait);
+/// Polls: several attempts with Queue::skip and a delay with jitter between them. Unlike a wait it
+/// has no place in the queue, so it may starve. `would_block` after the last attempt.
 [[nodiscard]] Acquired acquire(const LockSpec& spec, Attempts attempts,
                                const std::stop_token& cancel);
 

@@ -20,12 +20,14 @@ CallbackExecutor::CallbackExecutor() : queue_(std::make_shared<Queue>()) {}
 
 void CallbackExecutor::close() {
   std::thread thread;
+  // Destroyed at the end, without the mutex: the destructors of jobs may run arbitrary code.
   std::deque<Job> left;
   {
     const sys::MutexGuard lock(queue_->mutex);
     queue_->is_ending = true;
     thread = std::move(queue_->thread);
     if (thread.get_id() == std::this_thread::get_id()) {
+      // The client is gone, so its remaining callbacks have no recipient.
       left = std::exchange(queue_->jobs, {});
     }
   }
@@ -33,6 +35,7 @@ void CallbackExecutor::close() {
     return;
   }
   if (thread.get_id() == std::this_thread::get_id()) {
+    // A thread cannot join itself. It holds a reference to the queue and ends after this job.
     thread.detach();
   } else {
     queue_->changed.notify_one();
@@ -72,6 +75,7 @@ void CallbackExecutor::run(const std::shared_ptr<Queue>& queue) {
       job = std::move(queue->jobs.front());
       queue->jobs.pop_front();
     }
+    // Without the mutex: user code may post further jobs, or take any time.
     job();
   }
 }

@@ -22,11 +22,15 @@ class CallbackExecutor {
   void close();
   ~CallbackExecutor() { close(); }
 
-  /// Queues a job; drops it after close().
+  /// Queues a job; drops it after close(). Never blocks on a job. If the system has no thread left,
+  /// the job runs after a later post().
   void post(Job job);
 
  private:
+  /// Jobs and thread. Owned by the executor and by its thread, which may outlive the executor if it
+  /// runs close() itself.
   struct Queue;
+  /// Main function of the thread: runs jobs in order until the queue is closed and empty.
   static void run(const std::shared_ptr<Queue>& queue);
 
   std::shared_ptr<Queue> queue_;

@@ -31,12 +31,15 @@ std::vector<backends::Item> all(const std::vector<std::string>& names, LockMode 
 Client::Client(std::shared_ptr<detail::Session> session) noexcept : session_(std::move(session)) {}
 
 Mutex Client::mutex(std::string name, LockOptions options) const {
+  // Constructors of locks never fail: make_spec() records an error, which each acquire returns.
   return detail::Factory::make<Mutex>(
       detail::make_spec(session_, one(std::move(name), LockMode::exclusive), std::move(options)));
 }
 
 RwLock Client::rw_lock(std::string name, LockOptions options) const {
+  // The kind selects the recipe on services where other libraries use the same lock.
   constexpr auto kind = backends::LockKind::rw_lock;
+  // Two specifications with the same name and options, which differ in the mode only.
   auto exclusive = detail::make_spec(session_, one(name, LockMode::exclusive), options, kind);
   auto shared =
       detail::make_spec(session_, one(std::move(name), LockMode::shared), std::move(options), kind);
@@ -77,6 +80,8 @@ Result<Lease> Client::lease(LeaseOptions options) const {
   if (!session_->backend().capabilities().has(backends::Capability::one_lease)) {
     return fail(Errc::unsupported, "this backend does not support a lease for several locks");
   }
+  // Unlike the lease of a single hold, this one is confirmed before it is returned: the user
+  // attaches several locks to it and has to know that it exists.
   detail::Completion<void> granted(session_->backend());
   auto record = session_->new_lease({.id = LeaseId{sys::random_id()},
                                      .ttl = options.ttl,
@@ -84,6 +89,7 @@ Result<Lease> Client::lease(LeaseOptions options) const {
                                     granted.callback());
   auto answer = granted.wait_for(session_->request_timeout());
   if (!answer) {
+    // The request may still arrive; the revocation follows it.
     session_->end_lease(record);
     return fail(Errc::unavailable, "no reply to the request for a lease");
   }

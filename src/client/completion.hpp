@@ -15,6 +15,7 @@ namespace tenure::detail {
 template <class T>
 class ReplySlot {
  public:
+  /// Stores the reply and wakes the waiting thread. REQUIRES: called once, by the callback.
   void settle(backends::Backend& backend, Result<T> answer) {
     answer_.emplace(std::move(answer));
     backend.parker().signal(slot_);
@@ -26,6 +27,8 @@ class ReplySlot {
     if (!slot_.is_signalled()) {
       backend.parker().wait(slot_, std::chrono::steady_clock::now() + timeout);
     }
+    // Checked again: the reply may have arrived when the timeout passed. The signal orders the
+    // write of answer_ before this read.
     return slot_.is_signalled() ? std::move(answer_) : std::nullopt;
   }
 
@@ -41,6 +44,7 @@ class Completion {
  public:
   explicit Completion(backends::Backend& backend) : backend_(backend) {}
 
+  /// Callback for the backend. Keeps the slot alive as long as the backend may call it.
   [[nodiscard]] auto callback() {
     return [box = box_, &backend = backend_](Result<T> answer) {
       box->settle(backend, std::move(answer));

@@ -26,6 +26,7 @@ Result<void> set_busy_poll(const ConnectOptions& options, backends::Backend& bac
     return fail(Errc::invalid_argument, "busy_poll must be between 0 and 10ms");
   }
   if (options.busy_poll > zero && !backend.parker().set_busy_poll(options.busy_poll)) {
+    // Rejected instead of ignored: an option without effect would mislead the user.
     return fail(Errc::unsupported,
                 "busy_poll needs a backend with an event loop: tenure://, redis://, redlock:// or "
                 "etcd://; " +
@@ -34,6 +35,8 @@ Result<void> set_busy_poll(const ConnectOptions& options, backends::Backend& bac
   return {};
 }
 
+/// Validates what depends on the limits of the backend. Control characters of an owner would reach
+/// terminals and logs of other users.
 Result<void> check(const ConnectOptions& options, const backends::Limits& limits) {
   if (options.request_timeout <= std::chrono::milliseconds::zero()) {
     return fail(Errc::invalid_argument, "request_timeout must be positive");
@@ -62,6 +65,9 @@ struct EndSession {
   }
 };
 
+/// Opens the backend of a URL. Order of the steps: the common options may come from the URL, so
+/// they are consumed before the backend sees them; the backend consumes its own; what is left is a
+/// typing error and is rejected. The session, which starts the backend, is created last.
 Result<std::shared_ptr<Session>> open_session(std::string_view text, ConnectOptions options) {
   auto url = backends::parse_url(text);
   if (!url) {

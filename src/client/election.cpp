@@ -32,6 +32,7 @@ Result<std::optional<Holder>> Election::leader() const {
   if (!holders) {
     return std::unexpected(std::move(holders).error());
   }
+  // The lock is exclusive, so there is at most one holder.
   return holders->empty() ? std::nullopt : std::optional(std::move(holders->front()));
 }
 
@@ -42,6 +43,8 @@ Result<Watch> Election::observe() const {
   return detail::watch(spec_->session, {.name = spec_->name}, WatchOptions{}.events_max);
 }
 
+/// Copy of the specification with the value as metadata, where other clients read it. Each campaign
+/// may have another value, and specifications are immutable.
 std::shared_ptr<const detail::LockSpec> Election::with_value(std::string value) const {
   auto spec = *spec_;
   const auto most = spec.session->limits().metadata_bytes_max;

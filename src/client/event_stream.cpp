@@ -27,6 +27,8 @@ void EventStream::Buffer::put(Result<LockEvent> event) {
     if (!event) {
       end = std::move(event).error();
     } else if (events.size() >= events_max) {
+      // The event is dropped, so the stream has to end: a gap would break the guarantee of order
+      // without gaps. The reader resumes from its revision.
       end = Error{.code = Errc::resource_exhausted,
                   .detail = "the reader is too slow; watch again from revision " +
                             std::to_string(event->revision.get())};
@@ -42,6 +44,7 @@ Result<LockEvent> EventStream::next(std::optional<std::chrono::steady_clock::tim
   if (session_->is_inherited()) {
     return std::unexpected(backends::inherited_error());
   }
+  // With the mutex: between the check of the token and the wait below, no notification is lost.
   const std::stop_callback on_stop(cancel, [this] {
     const sys::MutexGuard lock(buffer_->mutex);
     buffer_->changed.notify_all();
@@ -78,6 +81,7 @@ void EventStream::stop() noexcept {
   if (watch_) {
     session_->backend().unwatch(*watch_);
   }
+  // Wakes a reader that waits without a deadline.
   buffer_->put(fail(Errc::cancelled));
 }
 

@@ -26,9 +26,13 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   EventStream& operator=(const EventStream&) = delete;
   ~EventStream() { stop(); }
 
+  /// Registers the watch. REQUIRES: called once, before next().
   void start(backends::WatchRequest request);
+  /// Blocks for the next event. Events that were received come before the error that ended the
+  /// stream, so none is lost.
   [[nodiscard]] Result<LockEvent> next(
       std::optional<std::chrono::steady_clock::time_point> deadline, const std::stop_token& cancel);
+  /// Ends the stream: next() returns `cancelled` after the buffered events. Idempotent.
   void stop() noexcept;
 
  private:
@@ -39,8 +43,11 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
     std::deque<LockEvent> events TENURE_GUARDED_BY(mutex);
     std::optional<Error> end
         TENURE_GUARDED_BY(mutex);  ///< End of the stream, reported after the events.
+    /// Capacity. Written before start(), so it needs no mutex.
     std::size_t events_max = 0;
 
+    /// Appends an event or the end of the stream; ignored after the end. Never blocks, because it
+    /// runs on a thread of the backend.
     void put(Result<LockEvent> event);
   };
 

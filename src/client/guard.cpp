@@ -25,6 +25,7 @@ LockHandle::LockHandle(std::shared_ptr<const detail::LockSpec> spec,
 LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
   if (this != &other) {
     if (hold_ != nullptr) {
+      // The overwritten lock is released as by its destructor, without waiting for the reply.
       hold_->drop();
     }
     hold_ = std::move(other.hold_);
@@ -35,6 +36,7 @@ LockHandle& LockHandle::operator=(LockHandle&& other) noexcept {
 
 LockHandle::~LockHandle() {
   if (hold_ != nullptr) {
+    // Does not block; the reply is ignored. unlock() reports errors.
     hold_->drop();
   }
 }
@@ -60,6 +62,7 @@ std::chrono::steady_clock::time_point LockHandle::valid_until() const noexcept {
   if (hold_ == nullptr || hold_->state() == GuardState::released) {
     return {};
   }
+  // Converted at each call, see Session::steady().
   return spec_->session->steady(hold_->lease()->valid_until());
 }
 
@@ -82,6 +85,8 @@ Result<void> LockHandle::unlock() {
 
 Awaitable<void> LockHandle::unlock_async() {
   return Awaitable<void>(
+      // `spec` keeps the session alive until the completion has run, even if the guard is
+      // destroyed.
       [spec = spec_, hold = hold_](Awaitable<void>::Done done) -> std::optional<Result<void>> {
         if (hold == nullptr) {
           return fail(Errc::not_held, "never locked, or moved from");

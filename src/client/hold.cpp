@@ -52,7 +52,8 @@ GuardState Hold::state() const noexcept {
   }
   const auto now = session_.clock().now();
   if (!lease_->is_valid(now)) {
-    // The renewer has not noticed yet, but no later call may succeed.
+    // The renewer has not noticed yet, but no later call may succeed. The loss is final from this
+    // call on: a late renewal cannot revive the lease.
     session_.lose(lease_);
     return GuardState::lost;
   }
@@ -77,6 +78,7 @@ std::stop_token Hold::lost() {
 }
 
 Result<void> Hold::leave() {
+  // Before begin_release(), after which state() reports `released`.
   const bool was_lost = state() == GuardState::lost;
   if (!begin_release()) {
     return fail(Errc::not_held, "unlocked before");
@@ -99,8 +101,10 @@ Result<void> Hold::unlock() {
   if (auto left = leave(); !left) {
     return left;
   }
+  // From here on the reply or the timeout decides, not the end of the lease.
   lease_->detach(*this);
   send_release(Waiter::thread);
+  // Blocks in the parker of the backend, where the waiting thread may run the event loop itself.
   auto answer = released_.wait_for(session_.backend(), session_.request_timeout());
   if (!answer) {
     return fail(Errc::unavailable, "no reply to the release; the lock is free when its lease ends");
@@ -115,12 +119,14 @@ std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> don
   // Stays attached: without a reply, the end of the lease completes the release.
   send_release(Waiter::coroutine);
   auto& parker = session_.backend().parker();
+  // No thread waits for this reply, so another one has to run the event loop.
   parker.begin_background();
   std::optional<Result<void>> answer;
   {
     const sys::LatchGuard lock(latch_);
     answer = std::exchange(release_answer_, std::nullopt);
     if (!answer) {
+      // From now on settle_release() owns the completion; it may run at any moment.
       releasing_ = std::move(done);
     }
   }
@@ -128,6 +134,7 @@ std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> don
     parker.end_background();
     return answer;
   }
+  // The end of the lease may have been reported before releasing_ was set, and is not repeated.
   if (lease_->has_ended()) {
     settle_release(unanswered());
   }
@@ -150,6 +157,7 @@ void Hold::settle_release(Result<void> answer) {
 }
 
 void Hold::drop() noexcept {
+  // In a child of fork() the parent still holds the lock, so nothing is sent.
   if (begin_release() && !session_.is_inherited()) {
     lease_->detach(*this);
     send_release(Waiter::none);
@@ -158,6 +166,8 @@ void Hold::drop() noexcept {
 }
 
 void Hold::send_release(Waiter waiter) {
+  // The service counts each upgrade as one more acquisition. These go first: the last release,
+  // whose reply the caller awaits, then frees the lock.
   for (auto extra = releases_.load(); extra > 1; --extra) {
     send_one_release();
   }
@@ -174,6 +184,7 @@ void Hold::send_release(Waiter waiter) {
 
 void Hold::on_released(Waiter waiter, Result<void> answer) {
   if (!is_lease_shared_) {
+    // Before the caller continues, so that its next acquire can reuse the lease.
     session_.free_lease(lease_, answer.has_value());
   }
   switch (waiter) {
@@ -210,23 +221,28 @@ Result<void> Hold::downgrade(std::shared_ptr<const backends::AcquireSpec> shared
                                 .spec = acquire_spec()},
                                answered.callback());
   const auto answer = answered.wait_for(session_.request_timeout());
+  // No value: no reply in time, treated like `unavailable` below.
   const auto why = answer && !*answer ? std::optional(answer->error()) : std::nullopt;
   if (why && (*why == Errc::not_held || *why == Errc::lease_lost)) {
     mark_lost();
     return fail(Errc::lease_lost,
                 "the lock was lost before the downgrade; work done since may have raced");
   }
+  // Rejected: the service still counts an exclusive hold, and so does the guard.
   if (why && *why != Errc::unavailable) {
     return *answer;
   }
   {
     const sys::LatchGuard lock(latch_);
+    // With an unknown outcome, too: to use an exclusive hold as a shared one is safe, the reverse
+    // is not.
     acquire_spec_ = std::move(shared);
   }
   // Release what upgrades have counted, so that repeated upgrades and downgrades do not accumulate.
   for (; releases_ > 1; --releases_) {
     send_one_release();
   }
+  // The reply may have taken longer than the lease.
   if (state() == GuardState::lost) {
     return fail(Errc::lease_lost, "the lease ended while the lock was downgraded");
   }
@@ -243,6 +259,7 @@ void Hold::apply_upgrade(const backends::Granted& granted,
 
 void Hold::undo_upgrade(const backends::Granted& granted,
                         std::shared_ptr<const backends::AcquireSpec> exclusive) {
+  // The downgrade keeps the token of the upgrade, and later requests must name it.
   token_ = granted.token.get();
   session_.backend().downgrade({.lease = lease_->id(),
                                 .request = session_.fresh_request(),
@@ -259,6 +276,7 @@ void Hold::lease_lost() {
   if (is_released_) {
     settle_release(unanswered());
   }
+  // A released hold is not lost, and a loss is reported once.
   if (is_released_ || is_lost_.exchange(true)) {
     return;
   }
@@ -269,6 +287,7 @@ void Hold::fire_lost() {
   std::optional<std::stop_source> source;
   {
     const sys::LatchGuard lock(latch_);
+    // Copied, so that the stop callbacks run without the latch.
     source = lost_;
   }
   if (source && !is_released_) {
@@ -277,6 +296,7 @@ void Hold::fire_lost() {
 }
 
 void Hold::lease_at_risk() {
+  // This job may have waited in the queue; a renewal or a loss may have come first.
   if (on_at_risk_ == nullptr || state() != GuardState::at_risk) {
     return;
   }

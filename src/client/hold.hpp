@@ -29,6 +29,7 @@ class Session;
 /// thread of the session may drop the last reference to the hold. Thread safe.
 class Hold : public Dependent {
  public:
+  /// Facts of the grant from which a hold begins.
   struct Start {
     backends::RequestId request{};
     std::shared_ptr<LeaseRecord> lease{};
@@ -38,11 +39,16 @@ class Hold : public Dependent {
 
   Hold(const LockSpec& spec, Start start);
 
+  /// Current state by the local clock. A valid hold needs neither network nor latch. The first call
+  /// that finds the lease expired ends it as lost for all its dependents.
   [[nodiscard]] GuardState state() const noexcept;
   [[nodiscard]] FencingToken token() const noexcept {
     return FencingToken{token_.load(std::memory_order_relaxed)};
   }
+  /// Token that is triggered when the hold is lost. The stop source is created by the first call,
+  /// because most holds never need one.
   [[nodiscard]] std::stop_token lost();
+  /// Lease of the hold, never null.
   [[nodiscard]] const std::shared_ptr<LeaseRecord>& lease() const noexcept { return lease_; }
   [[nodiscard]] const AcquisitionReport& report() const noexcept { return report_; }
   /// REQUIRES: no other thread has a reference yet.
@@ -50,14 +56,17 @@ class Hold : public Dependent {
     report_.attempts = attempts;
     report_.waited = waited;
   }
+  /// Request id of the acquisition, which identifies the hold in the service.
   [[nodiscard]] backends::RequestId request() const noexcept { return request_; }
 
-  /// Releases and waits for the reply.
+  /// Releases and waits for the reply. `not_held`: it was released before. `lease_lost`: it was
+  /// lost before. `unavailable`: no reply; the lock is free when its lease ends at the latest.
   [[nodiscard]] Result<void> unlock();
   /// Releases. Returns the outcome at once, or calls `done` later on the callback thread. `done`
   /// must keep the session alive.
   [[nodiscard]] std::optional<Result<void>> unlock_async(backends::Backend::Done<void> done);
-  /// Releases without waiting for the reply.
+  /// Releases without waiting for the reply. For destructors, which must not block. No effect after
+  /// a release.
   void drop() noexcept;
 
   /// Records a granted upgrade: a new token, and one more release that the service counts.
@@ -74,35 +83,50 @@ class Hold : public Dependent {
   /// An operator forced the release. Triggers lost().
   void mark_lost() { lease_lost(); }
 
+  /// Marks the hold as lost and triggers lost() on the callback thread; completes unlock_async().
   void lease_lost() override;
+  /// Calls LockOptions::on_at_risk if the hold is still at risk.
   void lease_at_risk() override;
 
  private:
+  /// True for exactly one caller: unlock(), unlock_async() and drop() may race.
   [[nodiscard]] bool begin_release() noexcept { return !is_released_.exchange(true); }
   /// Ends the use by the guard. An error is the outcome of the release; without one, the caller
   /// still has to send the release.
   [[nodiscard]] Result<void> leave();
   /// Recipient of the reply to a release.
   enum class Waiter : std::uint8_t { none, thread, coroutine };
+  /// Sends all releases_ releases. The callback of the last one keeps the hold alive.
   void send_release(Waiter waiter);
+  /// Frees the lease of the hold, then passes the reply on. Runs on a thread of the backend.
   void on_released(Waiter waiter, Result<void> answer);
+  /// Completes unlock_async() once; keeps the outcome if its completion is not registered yet.
   void settle_release(Result<void> answer);
   /// Sends one of the releases_ releases, without waiting for the reply.
   void send_one_release();
+  /// Specification that the service counts at present; upgrades and downgrades change it.
   [[nodiscard]] std::shared_ptr<const backends::AcquireSpec> acquire_spec();
+  /// Triggers the stop source. Runs on the callback thread, because stop callbacks are user code.
   void fire_lost();
 
+  /// Session of the guard, which keeps it alive.
   Session& session_;
   const std::shared_ptr<LeaseRecord> lease_;
+  /// Request id of the acquisition.
   const backends::RequestId request_;
   AcquisitionReport report_;
+  /// Whether the lease belongs to a Lease of the user; otherwise the hold frees it.
   const bool is_lease_shared_;
+  /// User callback for a lease at risk, or null.
   const std::shared_ptr<const std::function<void(const AtRisk&)>> on_at_risk_;
 
+  /// Fencing token; an upgrade replaces it.
   std::atomic<std::uint64_t> token_;
   std::atomic<std::uint32_t> releases_ =
       1;  ///< Releases until the service frees the lock: 1 + upgrades.
+  /// Whether a release has begun. Never reset.
   std::atomic<bool> is_released_ = false;
+  /// Whether the hold was lost while the guard used it.
   std::atomic<bool> is_lost_ = false;
   ReplySlot<void> released_;  ///< Reply that unlock() waits for.
 

@@ -39,6 +39,7 @@ Result<void> Lease::revoke() const {
   }
   auto& session = lease_->session();
   detail::Completion<void> revoked(session.backend());
+  // lose() instead of end_lease(): the holds under the lease end too, and must report their loss.
   session.lose(lease_->record(), revoked.callback());
   auto answer = revoked.wait_for(session.request_timeout());
   return answer ? *std::move(answer) : fail(Errc::unavailable, "no reply to the revocation");

@@ -22,6 +22,8 @@ class LeasePool {
   /// An idle lease with these terms, or null. It may have ended in the pool.
   [[nodiscard]] Record take(std::chrono::milliseconds ttl, int renewals_per_ttl) {
     const sys::LatchGuard lock(latch_);
+    // The most recently released lease first. A client that needs n leases at a time uses the same
+    // n, and the others become idle and are retired.
     for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
       if ((*it)->term().ttl != ttl || (*it)->renewals_per_ttl() != renewals_per_ttl) {
         continue;
@@ -34,6 +36,7 @@ class LeasePool {
     return nullptr;
   }
 
+  /// Makes the lease available. REQUIRES: the service counts no hold and no wait under it.
   void release(Record lease) {
     if (lease->has_ended()) {
       return;
@@ -48,6 +51,7 @@ class LeasePool {
     return std::erase(free_, lease) > 0;
   }
 
+  /// Empties the pool, for the end of the session.
   [[nodiscard]] std::vector<Record> take_all() {
     const sys::LatchGuard lock(latch_);
     return std::exchange(free_, {});

@@ -31,7 +31,8 @@ class Dependent : public std::enable_shared_from_this<Dependent> {
 
   /// The lease has ended. Called at most once, on any thread, without a latch. Must not block.
   virtual void lease_lost() = 0;
-  /// A renewal is overdue. Called on the callback thread.
+  /// A renewal is overdue. Called on the callback thread. May run user code, and may run after the
+  /// risk has passed: implementations check the state.
   virtual void lease_at_risk() {}
 
  private:
@@ -47,6 +48,7 @@ class Dependent : public std::enable_shared_from_this<Dependent> {
 /// are lost, delayed or reordered. Every rule below errs on the early side.
 class LeaseRecord {
  public:
+  /// Parameters that the client chooses for a new lease.
   struct Terms {
     LeaseId id{};
     std::chrono::milliseconds ttl{};
@@ -67,16 +69,20 @@ class LeaseRecord {
     const sys::LatchGuard lock(latch_);
     return term_;
   }
+  /// End of the lease by the local clock. Lock-free, because each state() of a guard reads it.
   [[nodiscard]] sys::BootTime valid_until() const noexcept {
     return sys::BootTime(std::chrono::nanoseconds(valid_until_.load(std::memory_order_acquire)));
   }
 
+  /// Whether the lease ended without a request of this client.
   [[nodiscard]] bool is_lost() const noexcept { return life_.load() == Life::lost; }
+  /// Whether lose() or end() was called. An expired lease has not ended until one of them is.
   [[nodiscard]] bool has_ended() const noexcept { return life_.load() != Life::alive; }
   /// Whether the lease has neither ended nor expired at this time.
   [[nodiscard]] bool is_valid(sys::BootTime now) const noexcept {
     return !has_ended() && now < valid_until();
   }
+  /// Whether renewals fail or are overdue. The lease is still valid.
   [[nodiscard]] bool is_at_risk(sys::BootTime now) const noexcept {
     return is_suspect_.load() || now.time_since_epoch().count() >= at_risk_from_.load();
   }
@@ -150,6 +156,8 @@ class LeaseRecord {
     dependents_.push_back({.who = &dependent, .alive = dependent.weak_from_this()});
     return true;
   }
+  /// Removes a dependent; no effect if it is not attached. A notification that is in progress may
+  /// still reach it. Constant time: the last entry takes its slot, so order is not kept.
   void detach(Dependent& dependent) {
     const sys::LatchGuard lock(latch_);
     if (dependent.index_ == Dependent::not_attached) {
@@ -177,6 +185,8 @@ class LeaseRecord {
   }
   /// REQUIRES: the hold is attached, so that later calls of note_force_released() find it.
   [[nodiscard]] bool was_force_released(backends::RequestId acquired) {
+    // Relaxed order suffices: attach() has used the latch, so a forced release that this load
+    // misses finds the attached hold.
     if (!has_force_released_.load(std::memory_order_relaxed)) {
       return false;
     }
@@ -184,6 +194,8 @@ class LeaseRecord {
     return std::erase(force_released_, acquired) > 0;
   }
 
+  /// Strong references to the attached dependents, so that the caller can notify them after the
+  /// latch is released. Omits dependents whose destructor has begun.
   [[nodiscard]] std::vector<std::shared_ptr<Dependent>> dependents() {
     std::vector<std::shared_ptr<Dependent>> alive;
     const sys::LatchGuard lock(latch_);
@@ -205,23 +217,29 @@ class LeaseRecord {
     return refused_;
   }
 
-  /// Whether the lease was taken from the pool since the last call.
+  /// Marks a use, so that the next renewal keeps the lease instead of retiring it.
   void mark_used() noexcept { was_used_.store(true, std::memory_order_relaxed); }
+  /// Whether the lease was taken from the pool since the last call.
   [[nodiscard]] bool was_used() noexcept { return was_used_.exchange(false); }
 
  private:
   friend class LeaseRenewer;
   enum class Life : std::uint8_t { alive, lost, ended };
+  /// Bounds the memory of a long-lived lease. An entry matters only between a grant and the attach
+  /// of its hold; the oldest ones are dropped.
   static constexpr std::size_t force_released_max = 64;
+  /// TTL change without a reply.
   struct PendingTtl {
     Term term;
     std::chrono::milliseconds ttl_before;
   };
   struct Entry {
+    /// Identity for detach(), which also runs in destructors, when `alive` has expired.
     Dependent* who;
     std::weak_ptr<Dependent> alive;
   };
 
+  /// Ends the lease once; the first caller determines whether it counts as lost.
   [[nodiscard]] bool end(Life how) {
     const sys::LatchGuard lock(latch_);
     if (has_ended()) {
@@ -231,6 +249,8 @@ class LeaseRecord {
     return true;
   }
 
+  /// Publishes the term to the lock-free readers. A reader between the two stores sees one old and
+  /// one new value, which is harmless: each of them is a bound on its own.
   void set_term(Term term) noexcept TENURE_REQUIRES(latch_) {
     term_ = term;
     valid_until_ = detail::valid_until(term.sent, term.ttl).time_since_epoch().count();
@@ -249,9 +269,13 @@ class LeaseRecord {
   const int renewals_per_ttl_;
   std::atomic<std::int64_t> valid_until_;   ///< End of the term, in nanoseconds since boot.
   std::atomic<std::int64_t> at_risk_from_;  ///< Start of the risk, in nanoseconds since boot.
+  /// State of the lease. Written under the latch, so that attach() cannot miss an end.
   std::atomic<Life> life_ = Life::alive;
+  /// Whether a renewal failed after the last confirmation.
   std::atomic<bool> is_suspect_ = false;
+  /// Whether at_risk was reported after the last confirmation.
   std::atomic<bool> has_warned_ = false;
+  /// Whether the lease was taken from the pool since the last check for idleness.
   std::atomic<bool> was_used_ = false;
   std::atomic<bool> has_force_released_ =
       false;  ///< Set by the first forced release, to keep grants cheap without one.
@@ -262,12 +286,17 @@ class LeaseRecord {
   /// Term behind valid_until_ and at_risk_from_. Its end moves forward only, except for a shorter
   /// TTL.
   Term term_ TENURE_GUARDED_BY(latch_);
-  sys::BootTime confirmed_ TENURE_GUARDED_BY(latch_);  ///< Send time of the last confirmed renewal.
+  /// Send time of the last confirmed renewal: base of the term after a rejected TTL change. Differs
+  /// from term_.sent while a shortened term counts.
+  sys::BootTime confirmed_ TENURE_GUARDED_BY(latch_);
+  /// TTL change in progress; at most one.
   std::optional<PendingTtl> pending_ttl_ TENURE_GUARDED_BY(latch_);
   /// Smallest TTL of a change without a reply. The network may still deliver that request.
   std::chrono::milliseconds ttl_unacknowledged_min_ TENURE_GUARDED_BY(latch_) =
       std::chrono::milliseconds::max();
+  /// Holds and requests that end with the lease; Dependent::index_ is the position of each.
   std::vector<Entry> dependents_ TENURE_GUARDED_BY(latch_);
+  /// Error with which the service rejected the lease, if it did.
   std::optional<Error> refused_ TENURE_GUARDED_BY(latch_);
   std::vector<backends::RequestId> force_released_ TENURE_GUARDED_BY(
       latch_);  ///< Requests whose holds were recently force-released; at most force_released_max.

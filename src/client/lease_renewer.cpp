@@ -39,6 +39,7 @@ bool LeaseRenewer::add(const Record& lease) {
 }
 
 void LeaseRenewer::renew(const Record& lease, backends::Backend::Done<void> done) {
+  // Before the request leaves: the confirmed term must not begin later than that of the service.
   const auto sent = clock_.now();
   backend_.renew_leases({lease->id()}, [this, lease, sent, done = std::move(done)](
                                            Result<backends::Renewed> answer) mutable {
@@ -70,6 +71,8 @@ void LeaseRenewer::set_ttl(const Record& lease, backends::RequestId request,
 }
 
 Result<void> LeaseRenewer::on_ttl_reply(const Record& lease, Result<void> answer) {
+  // Rejected: the service keeps the old TTL. Any other error but lease_lost leaves the outcome
+  // open.
   if (!answer && answer.error() == Errc::invalid_argument) {
     lease->reject_ttl();
   } else if (!answer && answer.error() != Errc::lease_lost) {
@@ -90,11 +93,13 @@ void LeaseRenewer::call_at(sys::BootTime when, std::weak_ptr<Dependent> owner,
   calls_.emplace(when, Call{.owner = std::move(owner), .wake = std::move(wake)});
   // A waiting request has a lease, so the thread runs already.
   static_cast<void>(start_thread());
+  // The thread sleeps for longer: wake it, so that it takes the new entry into account.
   if (alarm_set_ && when < *alarm_set_) {
     alarm_->notify();
   }
 }
 
+// A stopped renewer reports success: no new thread, and no error that would end a lease.
 bool LeaseRenewer::start_thread() {
   if (thread_.joinable() || is_stopped_) {
     return true;
@@ -109,6 +114,7 @@ bool LeaseRenewer::start_thread() {
 
 bool LeaseRenewer::schedule(const Record& lease, sys::BootTime now) {
   const sys::MutexGuard lock(mutex_);
+  // The session is being destroyed; its leases expire on their own.
   if (is_stopped_) {
     return true;
   }
@@ -130,6 +136,7 @@ void LeaseRenewer::stop() {
   {
     const sys::MutexGuard lock(mutex_);
     is_stopped_ = true;
+    // Joined at the end of this function, without the mutex, which the thread needs to finish.
     thread = std::move(thread_);
   }
   thread.request_stop();
@@ -144,12 +151,14 @@ std::size_t LeaseRenewer::size() {
 
 void LeaseRenewer::run(std::stop_token stop) {
   while (!stop.stop_requested()) {
+    // One reading per turn: all decisions of the turn, and the term of its renewals, refer to it.
     const auto now = clock_.now();
     Due due;
     {
       const sys::MutexGuard lock(mutex_);
       due = take_due(now);
     }
+    // Without the mutex: check() and the renewals call the listener and the backend.
     std::erase_if(due.leases, [&](const Record& lease) { return !check(lease, now); });
     renew_all(std::move(due.leases), now);
     for (auto& call : due.calls) {
@@ -178,10 +187,12 @@ LeaseRenewer::Due LeaseRenewer::take_due(sys::BootTime now) {
   Due due;
   auto end = now;
   while (!leases_.empty() && leases_.begin()->first <= end) {
+    // A rescheduled lease has several entries; only the one that matches next_check_ is current.
     auto entry = leases_.extract(leases_.begin());
     auto& lease = entry.mapped();
     if (lease->next_check_ == entry.key()) {
       lease->next_check_.reset();
+      // The window of the first due lease applies to the whole batch.
       if (due.leases.empty() && lease->renewals_per_ttl() > 0) {
         end += batch_window(renewal_interval(lease->term().ttl, lease->renewals_per_ttl()));
       }
@@ -199,6 +210,7 @@ bool LeaseRenewer::check(const Record& lease, sys::BootTime now) {
   if (lease->has_ended()) {
     return false;
   }
+  // Expired by the local clock: lost even if the network is silent and no reply will ever come.
   if (!lease->is_valid(now)) {
     listener_.lost(lease);
     return false;
@@ -209,6 +221,7 @@ bool LeaseRenewer::check(const Record& lease, sys::BootTime now) {
     const auto interval = renewal_interval(term.ttl, lease->renewals_per_ttl());
     is_due = now + batch_window(interval) >= term.sent + interval;
   }
+  // Idle since the last renewal: to revoke it is cheaper than to renew it without a holder.
   if (is_due && listener_.retire_if_idle(lease)) {
     backend_.revoke_lease(lease->id(), [](const Result<void>&) {});
     return false;
@@ -222,6 +235,7 @@ bool LeaseRenewer::check(const Record& lease, sys::BootTime now) {
 
 void LeaseRenewer::renew_all(std::vector<Record> leases, sys::BootTime now) {
   const auto batch_max = backend_.limits().renewals_max;
+  // All batches carry the same `sent`, which is not later than any of them.
   for (std::size_t from = 0; from < leases.size(); from += batch_max) {
     const auto batch = std::span(leases).subspan(from, std::min(batch_max, leases.size() - from));
     std::vector<LeaseId> ids;
@@ -239,6 +253,7 @@ void LeaseRenewer::on_renewed(const std::vector<Record>& leases, sys::BootTime s
   for (std::size_t index = 0; index < leases.size(); ++index) {
     const auto& lease = leases[index];
     if (!answer) {
+      // The outcome is unknown: the lease keeps its term, and the next check retries early.
       lease->mark_suspect();
     } else if (index < answer->size() && !(*answer)[index]) {
       listener_.lost(lease);

@@ -19,11 +19,13 @@ Error invalid(std::string detail) {
   return {.code = Errc::invalid_argument, .detail = std::move(detail)};
 }
 
+/// Whether the text has no control characters, which could control the terminal of an operator.
 bool is_printable(std::string_view text) {
   return std::ranges::none_of(
       text, [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; });
 }
 
+/// Checks the full name, whose prefix counts towards the limit of the service.
 std::optional<Error> check_name(const std::string& name, std::string_view prefix,
                                 const backends::Limits& limits) {
   if (name.size() <= prefix.size()) {
@@ -63,6 +65,7 @@ std::optional<Error> check_plain(const std::vector<Item>& items, const LockOptio
                .detail = "Fairness::barging supports mutexes only: the lock is a plain key"};
 }
 
+/// Capability that the claim needs; std::nullopt: exclusive, which every backend supports.
 std::optional<Capability> needed_for(const Item& item) {
   if (std::holds_alternative<backends::Permits>(item.claim)) {
     return Capability::semaphore;
@@ -143,6 +146,7 @@ std::optional<Error> check_items(const std::vector<Item>& items, const Session& 
   }
   std::vector<std::string_view> names;
   std::ranges::transform(items, std::back_inserter(names), &Item::name);
+  // A name that occurs twice would conflict with itself.
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
     return invalid("\"" + std::string(*twice) + "\" is named twice");
@@ -194,6 +198,7 @@ std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_t
                    std::to_string(limits.ttl_min.count()) + " ms to " +
                    std::to_string(limits.ttl_max.count()) + " ms");
   }
+  // Renewals that are more frequent than every 1 % of the TTL only load the service.
   constexpr int renewals_max = 100;
   if (renewals_per_ttl < 0 || renewals_per_ttl > renewals_max) {
     return invalid("renewals_per_ttl must be from 0 (never) to 100, got " +
@@ -205,10 +210,13 @@ std::optional<Error> check_ttl(std::chrono::milliseconds ttl, int renewals_per_t
 std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std::vector<Item> items,
                                           LockOptions options, backends::LockKind kind) {
   for (auto& item : items) {
+    // Before the checks, because the service limits the full name.
     item.name.insert(0, session->key_prefix());
   }
   LockSpec spec{.session = std::move(session), .acquire_spec = {}};
   spec.error = check_items(items, *spec.session);
+  // The first error counts. Invalid arguments come before missing capabilities: a user who fixes
+  // the argument should not have to look for another backend first.
   if (!spec.error) {
     spec.error = check_options(options, spec.session->limits());
   }

@@ -21,8 +21,11 @@ class SharedLease;
 /// Immutable specification of a lock object: what to acquire, how, and from which session. Shared
 /// by its copies and its guards, all of which keep the session alive.
 struct LockSpec {
+  /// Session of the client that created the lock object.
   std::shared_ptr<Session> session;
+  /// Request as the backend sees it, with full names.
   std::shared_ptr<const backends::AcquireSpec> acquire_spec;
+  /// TTL of the lease of each hold; unused with an explicit lease.
   std::chrono::milliseconds ttl{};
   int renewals_per_ttl = 0;
   std::optional<std::chrono::milliseconds> max_wait{};

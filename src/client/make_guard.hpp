@@ -21,6 +21,7 @@ template <class Kind>
   if (!acquired) {
     return std::unexpected(std::move(acquired).error());
   }
+  // The guard gets a reference to the specification, which keeps the session alive.
   return Factory::make<Kind>(spec, *std::move(acquired));
 }
 
@@ -35,6 +36,8 @@ template <class Kind>
                                                std::stop_token cancel) {
   return Awaitable<Kind>([spec = std::move(spec), cancel = std::move(cancel)](
                              Awaitable<Kind>::Done done) -> std::optional<Result<Kind>> {
+    // A value means that the request is settled, and `done` is never called; std::nullopt suspends
+    // the coroutine until then.
     auto at_once =
         acquire_async(spec, cancel, [spec, done = std::move(done)](Acquired acquired) mutable {
           done(make_guard<Kind>(spec, std::move(acquired)));

@@ -17,6 +17,8 @@ void PendingAcquire::start() {
                               .queue = parameters_.queue},
                              [self = std::static_pointer_cast<PendingAcquire>(shared_from_this())](
                                  Granted answer) { self->settle(std::move(answer)); });
+  // After the request was sent: a reply that has arrived by now needs no registration. If the lease
+  // ended in between, attach() fails and the request is settled here.
   if (!is_settled() && !parameters_.lease->attach(*this)) {
     lease_lost();
   }
@@ -30,21 +32,28 @@ void PendingAcquire::settle(Granted answer) {
     if (!has_answer_) {
       has_answer_ = true;
       if (!answer && answer.error() == Errc::cancelled) {
+        // The backend knows only that the wait was cancelled; the caller needs to know why.
         answer.error().code = why_;
       }
       answer_ = std::move(answer);
       then = std::move(then_);
       is_background = static_cast<bool>(then);
     } else if (answer) {
+      // Posted, because undo() sends a request, which a callback of the backend must not do while
+      // the backend is being destroyed; undo() checks that.
       then = [self = shared_from_this(), this, granted = *answer] { undo(granted); };
     }
   }
+  // After answer_, and before the signal: a thread that sees the flag may take the answer.
   is_settled_ = true;
   parker_.signal(slot_);
   if (is_background) {
     parker_.end_background();
   }
   if (then) {
+    // The session exists here: a completion keeps it alive until it has run, and a late grant comes
+    // from a callback of its backend. Without `then`, the session may have been destroyed since the
+    // signal.
     session_.callbacks().post(std::move(then));
   }
 }
@@ -78,6 +87,7 @@ void PendingAcquire::sleep(std::optional<std::chrono::steady_clock::time_point> 
 
 bool PendingAcquire::on_settled(std::move_only_function<void()> then) {
   auto& parker = session_.backend().parker();
+  // Before the registration: settle() may run at once, and ends what has begun.
   parker.begin_background();
   {
     const sys::LatchGuard lock(latch_);
@@ -92,6 +102,7 @@ bool PendingAcquire::on_settled(std::move_only_function<void()> then) {
 
 void PendingAcquire::cancel(Errc why) {
   if (!is_settled()) {
+    // Before the request: its confirmation may arrive before abandon() returns.
     why_ = why;
     session_.backend().abandon(parameters_.lease->id(), request_);
   }
@@ -106,6 +117,7 @@ bool PendingAcquire::is_settled() const noexcept {
 }
 
 PendingAcquire::Granted PendingAcquire::take_answer() {
+  // Before the hold attaches: the loss of the lease then reaches the hold only.
   parameters_.lease->detach(*this);
   const sys::LatchGuard lock(latch_);
   return std::move(answer_);

@@ -29,6 +29,7 @@ class Session;
 /// Like a Hold it does not own the session; its waiter does.
 class PendingAcquire : public Dependent {
  public:
+  /// What to acquire, and under which lease.
   struct Request {
     std::shared_ptr<const backends::AcquireSpec> spec{};
     std::shared_ptr<LeaseRecord> lease{};
@@ -54,32 +55,40 @@ class PendingAcquire : public Dependent {
   void abandon();
 
   [[nodiscard]] bool is_settled() const noexcept;
-  /// REQUIRES: is_settled().
+  /// Detaches from the lease and returns the outcome, once. REQUIRES: is_settled().
   [[nodiscard]] Granted take_answer();
   [[nodiscard]] const std::shared_ptr<LeaseRecord>& lease() const noexcept {
     return parameters_.lease;
   }
   [[nodiscard]] backends::RequestId request() const noexcept { return request_; }
 
+  /// Settles with Errc::lease_lost.
   void lease_lost() override;
 
  private:
+  /// Records the first outcome and wakes its waiter; undoes a grant that comes later.
   void settle(Granted answer);
+  /// Releases a late grant, or reverts a late upgrade. Without it the service would count a hold
+  /// that no guard owns until the lease ends. Runs on the callback thread.
   void undo(const backends::Granted& granted);
 
   Session& session_;
   /// Parker of the backend, which outlives its callbacks. The session may be destroyed as soon as
   /// this request is settled, so settle() must not use it afterwards.
   sys::Parker& parker_;
+  /// Parameters of the request; immutable, so the threads of the backend read them without a latch.
   const Request parameters_;
+  /// Id under which the service knows this request.
   const backends::RequestId request_;
   std::atomic<bool> is_settled_ = false;
   sys::WaitSlot slot_;                       ///< Signalled when settled or cancelled.
   std::atomic<Errc> why_ = Errc::cancelled;  ///< Outcome of a cancelled wait.
 
   sys::Latch latch_;
+  /// Whether an outcome is recorded; decides which one is the first.
   bool has_answer_ TENURE_GUARDED_BY(latch_) = false;
   Granted answer_ TENURE_GUARDED_BY(latch_);
+  /// Completion of on_settled().
   std::move_only_function<void()> then_ TENURE_GUARDED_BY(latch_);
 };
 

@@ -25,6 +25,7 @@ Result<void> check_change(const LockHandle& held, std::string_view name, std::st
   return {};
 }
 
+/// Two clients may use the same name on different services, so the name alone proves nothing.
 Error of_another_client() {
   return {.code = Errc::invalid_argument, .detail = "the guard belongs to another client"};
 }
@@ -91,6 +92,8 @@ Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const 
   if (!exclusive_->session->backend().capabilities().has(backends::Capability::upgrade)) {
     return fail(Errc::unsupported, "this backend does not support upgrade; unlock, then lock()");
   }
+  // With SelfConflict::reenter the service upgrades the shared hold of the same lease. With
+  // `refuse` the hold itself would block the request: a self-deadlock.
   auto reentering = *exclusive_;
   auto acquire_spec = *reentering.acquire_spec;
   acquire_spec.self_conflict = backends::SelfConflict::reenter;
@@ -100,6 +103,7 @@ Result<Guard> RwLock::upgrade(SharedGuard& share, std::stop_token cancel) const 
   if (!upgraded) {
     return std::unexpected(upgraded.error());
   }
+  // The share becomes empty only on success. After an error it still owns the shared hold.
   return Guard(std::move(share.spec_), std::move(share.hold_));
 }
 

@@ -6,6 +6,8 @@
 
 namespace tenure::detail {
 
+// Separate from SharedLease, because the lease notifies its dependents through a strong reference:
+// the last reference to SharedLease, whose destructor revokes the lease, stays with the user.
 class SharedLease::LossSignal : public Dependent {
  public:
   explicit LossSignal(Session& session) : session_(session) {}
@@ -25,6 +27,7 @@ SharedLease::SharedLease(std::shared_ptr<Session> session, std::shared_ptr<Lease
       record_(std::move(record)),
       signal_(std::make_shared<LossSignal>(*session_)) {
   if (!record_->attach(*signal_)) {
+    // The lease ended before it was attached: trigger lost() as if it had ended afterwards.
     signal_->lease_lost();
   }
 }
@@ -35,6 +38,7 @@ SharedLease::~SharedLease() {
   }
   record_->detach(*signal_);
   session_->end_lease(record_);
+  // No thread waits for the reply, so the revocation is sent now instead of with the next request.
   session_->backend().parker().flush();
 }
 
@@ -43,6 +47,7 @@ bool SharedLease::is_alive() const noexcept {
     return false;
   }
   if (!record_->is_valid(session_->clock().now())) {
+    // Expired by the local clock, and not noticed by the renewal thread yet.
     session_->lose(record_);
     return false;
   }

@@ -25,6 +25,7 @@ Watch::Watch(std::shared_ptr<detail::EventStream> stream) noexcept : stream_(std
 
 Watch& Watch::operator=(Watch&& other) noexcept {
   if (this != &other) {
+    // Unregisters the old stream, whose events no reader takes any more.
     stop();
     stream_ = std::move(other.stream_);
     error_ = std::move(other.error_);
@@ -58,6 +59,7 @@ Watch::Iterator& Watch::Iterator::operator++() {
     if (event.error() != Errc::cancelled) {
       watch_->error_ = std::move(event).error();
     }
+    // Equals end(). A cancelled watch ended on request; other errors are kept for Watch::error().
     watch_ = nullptr;
   }
   return *this;
