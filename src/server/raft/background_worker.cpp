@@ -5,6 +5,8 @@
 namespace tenure::server::raft {
 
 BackgroundWorker::~BackgroundWorker() {
+  // The notification under the mutex is not lost between the test of the flag and the wait. The
+  // member `thread_` then joins in its own destructor.
   const sys::MutexGuard guard(mutex_);
   is_stopping_ = true;
   changed_.notify_one();
@@ -16,6 +18,7 @@ void BackgroundWorker::add(std::move_only_function<void()> task) {
     waiting_.push_back(std::move(task));
     changed_.notify_one();
   }
+  // No race: only the one thread that calls add() starts the worker.
   if (!thread_.joinable()) {
     thread_ = std::jthread([this] { run(); });
   }
@@ -32,6 +35,7 @@ void BackgroundWorker::run() {
     waiting_.pop_front();
     mutex_.unlock();
     task();
+    // Destroys the captures without the mutex: they may own a large state.
     task = nullptr;
     mutex_.lock();
   }

@@ -43,7 +43,10 @@ class BlockWriter {
     std::array<char, block_bytes> bytes;
   };
 
+  /// Writes all blocks that `bytes` touch. Does not advance the position, so that it can be
+  /// repeated.
   [[nodiscard]] Result<void> write_blocks(File& file, std::string_view bytes);
+  /// Moves the position behind written bytes.
   void advance(std::size_t bytes);
 
   bool is_direct_ = false;

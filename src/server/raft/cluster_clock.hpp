@@ -14,10 +14,12 @@ class ClusterClock {
  public:
   using Local = std::chrono::steady_clock::time_point;
 
+  /// Continues from the time of the last stamp in the log.
   void begin(core::ClusterTime last, Local now) {
     began_at_ = now;
     began_with_ = last_ = last;
   }
+  /// Cluster time at `now`.
   [[nodiscard]] core::ClusterTime at(Local now) {
     const auto passed = std::chrono::duration_cast<core::ClusterTime>(now - began_at_);
     last_ = std::max(last_, began_with_ + passed);
@@ -29,8 +31,11 @@ class ClusterClock {
   }
 
  private:
+  /// Local time of begin().
   Local began_at_;
+  /// Cluster time of begin().
   core::ClusterTime began_with_{};
+  /// Latest result of at(), below which no later one goes.
   core::ClusterTime last_{};
 };
 

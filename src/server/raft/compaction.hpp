@@ -38,7 +38,9 @@ class Compactor {
   void begin(CompactionPlan plan, Finished finished);
 
  private:
+  /// Destination of the snapshots; it outlives this object.
   SnapshotFile& file_;
+  /// Thread of the last compaction, running or finished.
   std::jthread thread_;
 };
 

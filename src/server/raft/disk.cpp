@@ -56,6 +56,7 @@ Disk::Done Disk::take_done() {
 
 void Disk::run() {
   mutex_.lock();
+  // The queued operations are performed before the thread ends.
   while (!is_stopping_ || !waiting_.empty()) {
     if (waiting_.empty()) {
       changed_.wait(mutex_);
@@ -77,6 +78,7 @@ void Disk::run() {
 Disk::Done Disk::perform(std::vector<Operation> operations) {
   Done done;
   bool is_dirty = false;
+  // One fdatasync for all appends before it, only if there are any.
   const auto sync = [&] {
     if (std::exchange(is_dirty, false)) {
       done.syncs.push_back(parts_.journal.sync());
@@ -88,10 +90,12 @@ Disk::Done Disk::perform(std::vector<Operation> operations) {
       is_dirty = true;
       ++done.operations;
     } else if (const auto* snapshot = std::get_if<Snapshot>(&operation)) {
+      // Operations complete in order, so the appends before the snapshot are made durable first.
       sync();
       perform_install(*snapshot);
       ++done.operations;
     } else {
+      // A cut takes effect after the operations before it.
       sync();
       parts_.journal.cut(std::get<Cut>(operation).last);
     }

@@ -58,18 +58,24 @@ class Disk {
   [[nodiscard]] Done take_done();
 
  private:
+  /// Entries that replace the log from `first` on.
   struct Append {
     Index first{};
     std::vector<Entry> entries;
   };
+  /// Removal of the segments up to `last`.
   struct Cut {
     Index last{};
   };
   using Operation = std::variant<Append, Snapshot, Cut>;
 
+  /// Queues an operation and wakes the disk thread.
   void push(Operation operation);
+  /// Performs operations in order, without the mutex, because they block.
   [[nodiscard]] Done perform(std::vector<Operation> operations);
+  /// Stores and decodes a snapshot; ends the process if either fails.
   void perform_install(const Snapshot& snapshot);
+  /// Body of the disk thread.
   void run();
 
   const DiskMode mode_;

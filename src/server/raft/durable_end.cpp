@@ -9,6 +9,8 @@ namespace tenure::server::raft {
 namespace {
 
 constexpr std::string_view magic = "TENUREDE";
+// Distance of the copies: 4096 bytes, the largest usual sector, so that one bad sector damages one
+// copy only.
 constexpr std::size_t copy_distance = 4096;
 constexpr std::size_t copy_count = 2;
 constexpr std::size_t copy_bytes = 8 + 2 * 8 + 4;
@@ -42,6 +44,7 @@ std::optional<LogEnd> DurableEnd::read(const std::filesystem::path& path) {
     return std::nullopt;
   }
   std::optional<LogEnd> newest;
+  // An unreadable or torn copy is skipped, and the other one counts.
   for (std::size_t copy = 0; copy < copy_count; ++copy) {
     std::string bytes(copy_bytes, '\0');
     if (file->read_at(copy * copy_distance, bytes)) {
@@ -90,6 +93,7 @@ void DurableEnd::note(LogEnd end) {
     return;
   }
   const sys::MutexGuard guard(mutex_);
+  // Only the first position of an interval wakes the thread.
   if (!std::exchange(is_dirty_, true)) {
     changed_.notify_all();
   }
@@ -120,6 +124,7 @@ void DurableEnd::run() {
       changed_.wait(mutex_);
       continue;
     }
+    // Collects positions for one interval; the destructor ends the wait early.
     changed_.wait_for(mutex_, options_.sync_delay);
     is_dirty_ = false;
     mutex_.unlock();

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
 
 int flags_of(File::Mode mode) {
+  // O_CLOEXEC: a child process must not inherit the lock of the data directory.
   switch (mode) {
     case File::Mode::read: return O_RDONLY | O_CLOEXEC;
     case File::Mode::change: return O_RDWR | O_CREAT | O_CLOEXEC;
@@ -27,6 +28,7 @@ int flags_of(File::Mode mode) {
 }  // namespace
 
 std::unexpected<Error> system_failure(const std::string& what, const std::filesystem::path& path) {
+  // First, because building the text may change errno.
   const int number = errno;
   const bool is_full = number == ENOSPC || number == EDQUOT;
   return fail(is_full ? Errc::resource_exhausted : Errc::unavailable,
@@ -55,6 +57,7 @@ Result<void> File::write_at(std::size_t offset, std::string_view bytes) {
     if (written < 0 && errno != EINTR) {
       return system_failure("cannot write", path_);
     }
+    // EINTR counts as a write of no bytes; a short write continues behind its end.
     const auto count = written < 0 ? 0 : static_cast<std::size_t>(written);
     bytes.remove_prefix(count);
     offset += count;
@@ -176,6 +179,7 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view be
   if (done) {
     done = rename_durably(temporary, path);
   }
+  // A leftover file would occupy the space whose lack may be the error.
   if (!done) {
     ::unlink(temporary.c_str());
   }

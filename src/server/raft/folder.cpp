@@ -40,6 +40,7 @@ Result<File> lock_folder(const std::filesystem::path& path) {
   if (!file) {
     return file;
   }
+  // The kernel releases the lock when the process ends, also after a crash.
   if (::flock(file->descriptor(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
       return system_failure("cannot lock", file->path());
@@ -121,6 +122,7 @@ Result<void> Folder::read_identity(ExpectedIdentity expected) {
   std::uint64_t member = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t origin = 0;
+  // Found 3 fields: a file of an earlier version, without incarnation and origin.
   const int found = std::sscanf(text->c_str(),
                                 "tenure %u cluster %" SCNx64 " member %" SCNu64
                                 " incarnation %" SCNx64 " origin %" SCNx64,

@@ -53,11 +53,15 @@ class Folder {
 
  private:
   Folder(std::filesystem::path path, File lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  /// Reads the identity and compares it with the expected one; completes one of an earlier version.
   [[nodiscard]] Result<void> read_identity(ExpectedIdentity expected);
+  /// Chooses the identity of a new directory and writes it.
   [[nodiscard]] Result<void> begin(ExpectedIdentity expected, Origin origin);
+  /// Replaces the identity file atomically and durably.
   [[nodiscard]] Result<void> write_identity();
 
   std::filesystem::path path_;
+  /// Open lock file; the lock ends with its descriptor.
   File lock_;
   ClusterId cluster_;
   MemberId member_;

@@ -13,6 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds shortest_pause{1};
 
 ReplicaOptions replica_options(const GroupMemberOptions& options) {
+  // The random part of the timeouts comes from the seed, so a simulation is repeatable.
   return {.id = options.id,
           .seed = options.seed,
           .election_timeout = options.election_timeout,

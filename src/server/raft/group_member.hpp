@@ -143,20 +143,27 @@ class GroupMember {
   [[nodiscard]] std::optional<StateAction> carry_out(ChangeRole action) { return action; }
   [[nodiscard]] std::optional<StateAction> carry_out(SendSnapshot action);
 
+  /// Records a committed configuration, and reports the removal of this member.
   void commit_members(const std::string& configuration, Index index);
+  /// Passes the peers to the network if they have changed.
   void publish_peers();
   void report_removal(Index index);
   /// Whether the member's program cannot read the entries of the cluster. Reports that once.
   [[nodiscard]] bool must_not_read(MemberId member);
+  /// Whether elections or heartbeats are due at the deadline of the replica.
   [[nodiscard]] bool has_replica_timer() const;
   [[nodiscard]] MembershipChange::Group group() const;
+  /// Carries out steps of the membership change. True: as settle().
   [[nodiscard]] bool advance_change();
   void begin_transfer(MemberId to, Done done);
+  /// Best other voter to lead; 0: there is none. Members that lost entries are not candidates.
   [[nodiscard]] MemberId successor() const;
+  /// Whether a message of the member arrived within the last election timeout.
   [[nodiscard]] bool was_heard_lately(MemberId member) const;
 
   const GroupMemberOptions options_;
   Environment& environment_;
+  /// Time of the present event.
   Time now_;
   Replica replica_;
   Membership members_;
@@ -165,7 +172,9 @@ class GroupMember {
   LostEntryDetector lost_entries_;
   core::ClusterVersion version_{};
   std::set<MemberId> too_old_;  ///< Members that are reported as unable to read entries.
+  /// Disk operations that have begun and not finished.
   std::size_t writing_ = 0;
+  /// False during the shutdown.
   bool may_be_elected_ = true;
 };
 

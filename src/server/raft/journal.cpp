@@ -21,6 +21,8 @@ Result<Journal::Opened> Journal::open(JournalOptions options, const SnapshotMark
   if (auto read = loader.read(); !read) {
     return std::unexpected(std::move(read).error());
   }
+  // Before continue_log(), which may overwrite a torn end: everything that was read counts as
+  // acknowledged from now on.
   journal->durable_end_.begin(loader.end());
   auto continuation = loader.continue_log();
   if (!continuation) {

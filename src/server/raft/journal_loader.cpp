@@ -38,6 +38,7 @@ Result<void> JournalLoader::read() {
 
 Result<void> JournalLoader::read_segment(std::uint64_t number) {
   const auto path = path_of(number);
+  // Writable, because the log may continue in this file.
   auto file = File::open(path, File::Mode::change);
   const auto bytes = file ? file->read_all() : Result<std::string>(std::unexpected(file.error()));
   if (!bytes) {
@@ -50,6 +51,7 @@ Result<void> JournalLoader::read_segment(std::uint64_t number) {
     return fail(Errc::invalid_argument, "the log file " + path.string() + ": " +
                                             scan.error().detail + "." + std::string(what_to_do));
   }
+  // Preallocated and not used yet: the log may continue in it.
   if (scan->records.empty() && scan->ending == Ending::clean) {
     untouched_.push_back({.number = number, .file = std::move(*file), .bytes = bytes->size()});
     return {};
@@ -61,6 +63,7 @@ Result<void> JournalLoader::read_segment(std::uint64_t number) {
   for (const auto& empty : std::exchange(untouched_, {})) {
     segments_[empty.number].bytes = empty.bytes;
   }
+  // The records are views of `bytes`, which ends with this function.
   scan->records.clear();
   used_ = Used{.number = number, .bytes = bytes->size(), .scan = std::move(*scan)};
   segments_[number].bytes = bytes->size();
@@ -105,6 +108,7 @@ Result<void> JournalLoader::take_record(const Record& record, const std::string&
     entries_.clear();
     first_ = record.index;
   }
+  // A record with an earlier index replaces the entries from there on, as in Raft.
   entries_.resize(record.index.get() - first_.get());
   entries_.push_back({.term = record.term,
                       .type = record.type,
@@ -185,6 +189,7 @@ Result<JournalLoader::Continuation> JournalLoader::continue_log() {
       .segment = std::move(*segment),
       .writer = {
           .group = group_ + 1, .offset = segment_header_bytes, .chain = header_checksum(header)}};
+  // The segment after the next one may exist already, if the process ended after its allocation.
   if (untouched_.size() > 1 && untouched_[1].number == number + 1) {
     continuation.next = std::move(untouched_[1]);
   }

@@ -66,13 +66,22 @@ class JournalLoader {
   [[nodiscard]] std::filesystem::path path_of(std::uint64_t number) const {
     return segment_path(options_.folder, number);
   }
+  /// Reads one segment; empty ones are kept for new records.
   [[nodiscard]] Result<void> read_segment(std::uint64_t number);
+  /// Takes the records of a segment; an error if it is damaged.
   [[nodiscard]] Result<void> take_records(std::uint64_t number, const SegmentScan& scan);
+  /// Appends one record to the log, in place of entries with the same or a later index. An error if
+  /// entries that no snapshot covers are missing.
   [[nodiscard]] Result<void> take_record(const Record& record, const std::string& where);
+  /// Keeps the log only if it continues the snapshot.
   [[nodiscard]] Result<void> settle_with_snapshot();
+  /// Removes all segments, durably.
   [[nodiscard]] Result<void> discard();
+  /// Makes what was read durable before it counts as acknowledged.
   [[nodiscard]] Result<void> sync_last_segment();
+  /// Unused segment for the next record: an existing one, or a new one.
   [[nodiscard]] Result<Segment> next_segment();
+  /// Continues in the last segment, after it has overwritten a torn end.
   [[nodiscard]] Result<Continuation> continue_in_last();
 
   const JournalOptions& options_;

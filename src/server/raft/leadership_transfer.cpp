@@ -7,6 +7,7 @@ namespace tenure::server::raft {
 
 MemberId best_successor(std::span<const TransferCandidate> candidates) {
   const auto rank = [](const TransferCandidate& candidate) {
+    // A live member with a shorter log can catch up; a dead one with a longer log cannot lead.
     return std::pair(candidate.was_heard_lately, candidate.match);
   };
   const TransferCandidate* best = nullptr;

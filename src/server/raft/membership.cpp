@@ -15,6 +15,8 @@ const Member* find_in(const std::vector<Member>& members, MemberId id) {
 
 void Membership::set_newest(const std::vector<Member>& members, Index index, Time now) {
   for (const auto& member : members) {
+    // The first configuration that this process sees makes no fresh voter: the change that made a
+    // member a voter is unknown then.
     if (!newest_.empty() && member.role == MemberRole::voter && !is_voter(member.id)) {
       fresh_voter_ = {.id = member.id, .index = index};
     }
@@ -42,6 +44,7 @@ bool Membership::set_committed(const std::vector<Member>& members, Index index, 
                         .until = now + options_.notice_for,
                         .notice_at = now});
   }
+  // A member that was added again gets no more notices.
   std::erase_if(leaving_, [&](const Leaving& leaving) {
     return find_in(members, leaving.member.id) != nullptr;
   });
@@ -82,6 +85,7 @@ std::optional<std::vector<Member>> Membership::changed_peers() {
 }
 
 void Membership::heard(MemberId sender, Time now) {
+  // A sender that is no member gets no entry, so the map stays small.
   if (find(sender) != nullptr) {
     heard_[sender] = now;
   }
@@ -103,6 +107,7 @@ bool Membership::was_heard_within(std::chrono::milliseconds time, MemberId membe
 }
 
 std::vector<Membership::Notice> Membership::take_due_notices(Time now) {
+  // Notices repeat until the time is over, because each may get lost.
   std::vector<Notice> due;
   for (auto& leaving : leaving_) {
     if (leaving.notice_at <= now) {

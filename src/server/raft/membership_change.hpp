@@ -112,11 +112,17 @@ class MembershipChange {
     Time until;                         ///< Time until which the phase waits for other members.
   };
 
+  /// Whether a configuration may be submitted now without a risk for the quorum.
   [[nodiscard]] bool may_begin(const Group& group) const;
+  /// First step of an addition or a removal.
   [[nodiscard]] std::optional<Step> begin_step(const Group& group, Time now);
+  /// Step after the standby is committed: watch it, or promote it if it has the whole log.
   [[nodiscard]] std::optional<Step> catch_up_step(const Group& group, Time now);
+  /// Step while the standby catches up.
   [[nodiscard]] std::optional<Step> watch_step(const Group& group);
+  /// Step that makes the standby a voter.
   [[nodiscard]] std::optional<Step> promote_step(const Group& group);
+  /// Remembers the phase that follows the submission, and returns the step.
   [[nodiscard]] Step submit(std::vector<Member> members, Phase phase);
 
   const Options options_;

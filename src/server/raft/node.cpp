@@ -79,6 +79,7 @@ void Node::start() {
   auto is_replayed = replayed.get_future();
   thread_ = std::thread([this, replayed = std::move(replayed)]() mutable {
     if (transport_ != nullptr) {
+      // Before the store starts, so that it can send its first messages.
       transport_->start(loop_, [this](MemberId sender, const Message& message) {
         store_.receive(sender, message, clock_.now());
         after_event();
@@ -101,6 +102,7 @@ void Node::stop() {
   std::promise<void> finished;
   boost::asio::post(loop_,
                     [this, &finished] { begin_to_stop([&finished] { finished.set_value(); }); });
+  // Takes at most an election timeout and a snapshot (RaftStore::stop()).
   finished.get_future().wait();
   loop_.stop();
   thread_.join();
@@ -146,6 +148,7 @@ void Node::on_loop(Ask ask) {
 }
 
 void Node::propose(core::Command command, Decision decided) {
+  // Computed on the calling thread, which relieves the thread of the loop.
   const auto bytes = encoded_size(command);
   Proposal proposal{.command = std::move(command), .decided = std::move(decided), .bytes = bytes};
   switch (store_.proposal_queue().push(proposal)) {
@@ -215,6 +218,7 @@ void Node::after_event() {
 }
 
 void Node::work_disk() {
+  // Repeated, because an event may queue further operations, which DiskMode::loop performs at once.
   for (auto done = disk_.take_done(); done.operations > 0; done = disk_.take_done()) {
     for (const auto& sync : done.syncs) {
       for (auto* listener : listeners_) {

@@ -95,7 +95,9 @@ class Node final : public Store, private Environment {
   void fatal(const std::string& error) override;
 
   // On the thread of the loop.
+  /// Makes one entry of the waiting commands.
   void drain();
+  /// Follows every event: performs or collects disk operations, and sets the timer.
   void after_event();
   void work_disk();
   void arm_timer();
@@ -104,6 +106,7 @@ class Node final : public Store, private Environment {
   template <class Ask>
   void on_loop(Ask ask);
 
+  /// Options as given to open().
   const NodeOptions options_;
   boost::asio::io_context loop_{1};  ///< Declared first: threads post to it until they end.
   TimeSlices clients_;
@@ -118,7 +121,9 @@ class Node final : public Store, private Environment {
   std::unique_ptr<Transport> transport_;
   sys::ServiceClock clock_;
   RaftStore store_;  ///< Its proposal queue is thread safe.
+  /// Timer of the store's deadline.
   boost::asio::steady_timer timer_;
+  /// Time at which the timer fires; empty: it is not set.
   std::optional<Time> timer_at_;
   bool is_over_ = false;  ///< Whether the transport has stopped.
   std::map<MemberId, Term>

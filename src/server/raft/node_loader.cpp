@@ -85,6 +85,8 @@ Result<void> check_beginning(const NodeOptions& options) {
 Result<void> check_new(const LoadedNode& loaded, const NodeOptions& options) {
   const auto term = loaded.recovered.term;
   const bool is_joining = options.bootstrap_mode == BootstrapMode::join;
+  // An interrupted bootstrap leaves term 1. A joining member that has saved a term has log files,
+  // too, though perhaps without entries.
   if (is_joining ? term > Term{} && !loaded.had_log : term > Term{1}) {
     return fail(
         Errc::invalid_argument,
@@ -117,6 +119,7 @@ Result<void> bootstrap(LoadedNode& loaded, const NodeOptions& options) {
   recovered.entries = {{.term = recovered.term,
                         .type = EntryType::change,
                         .payload = std::make_shared<const std::string>(std::move(configuration))}};
+  // The vote file was written first, so that no log exists with a term that it lacks.
   loaded.journal->append(recovered.first, recovered.entries);
   loaded.journal->sync();
   return {};
@@ -165,6 +168,7 @@ JournalOptions journal_options(const NodeOptions& options, const Folder& folder)
 
 Result<LoadedNode> load(const NodeOptions& options) {
   const auto origin = options.bootstrap_mode == BootstrapMode::found ? origin_of_nothing : Origin{};
+  // The lock of the folder comes first: all other files belong to its owner.
   auto folder = Folder::open(options.folder, options.identity, origin);
   if (!folder) {
     return std::unexpected(std::move(folder).error());

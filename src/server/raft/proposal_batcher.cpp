@@ -85,6 +85,7 @@ ProposedEntry ProposalBatcher::admit(Gathered gathered, Room room,
   entry.proposed = now;
   auto& commands = entry.batch.commands;
   commands.reserve(gathered.own.size() + gathered.proposals.size());
+  // One decision per command, in the same order.
   entry.decisions.reserve(gathered.own.size() + gathered.proposals.size());
   for (auto& command : gathered.own) {
     commands.push_back(std::move(command));
@@ -109,6 +110,7 @@ ProposedEntry ProposalBatcher::admit(Gathered gathered, Room room,
 }
 
 void ProposalBatcher::refuse(Proposal proposal, Error error) {
+  // Before the callback, which may propose again and needs the room.
   queue_.finished(1, proposal.bytes);
   if (proposal.decided) {
     proposal.decided(std::unexpected(std::move(error)));

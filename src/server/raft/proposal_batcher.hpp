@@ -106,11 +106,15 @@ class ProposalBatcher {
   [[nodiscard]] std::optional<Time> deadline() const { return own_again_at_; }
 
  private:
+  /// Limits of entries and of the queue.
   const ProposalBatcherOptions options_;
   ProposalQueue queue_;
+  /// Commands of the store itself for the next entry.
   std::vector<core::Command> own_;
   std::optional<Time> own_again_at_;  ///< Set when own commands found no space.
+  /// Entries in the log that are not applied, oldest first.
   std::deque<ProposedEntry> in_flight_;
+  /// Whether gathering waits for resume().
   bool is_paused_ = false;
 };
 

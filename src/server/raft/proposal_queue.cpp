@@ -83,10 +83,12 @@ std::vector<Proposal> ProposalQueue::take(std::size_t commands_max, std::size_t 
   auto end = gone_;
   for (; end < waiting_.size() && end - gone_ < commands_max; ++end) {
     bytes += waiting_[end].bytes;
+    // A single command may exceed the limit, or it would never be taken.
     if (end > gone_ && bytes > bytes_max) {
       break;
     }
   }
+  // Common case: hands over the whole array without moving each proposal.
   if (gone_ == 0 && end == waiting_.size()) {
     // The next burst is usually as long as this one.
     auto all = std::exchange(waiting_, {});

@@ -43,11 +43,13 @@ class ProposalQueue {
   /// Marks the consumer as idle if the queue is empty: the next push returns `queued_first`. False:
   /// more proposals wait.
   [[nodiscard]] bool go_idle();
+  /// Returns the room of commands that were applied, refused or given up.
   void finished(std::size_t commands, std::size_t bytes);
   /// Refuses all further pushes; returns the waiting proposals.
   [[nodiscard]] std::vector<Proposal> close();
 
  private:
+  /// Iterator to an element of waiting_.
   [[nodiscard]] std::vector<Proposal>::iterator at(std::size_t index) TENURE_REQUIRES(mutex_);
 
   const Limits limits_;
@@ -57,8 +59,11 @@ class ProposalQueue {
       0;  ///< Number of leading elements of waiting_ that are taken.
   std::size_t commands_ TENURE_GUARDED_BY(mutex_) =
       0;  ///< Commands that are waiting or taken and not finished.
+  /// Size of these commands.
   std::size_t bytes_ TENURE_GUARDED_BY(mutex_) = 0;
+  /// Whether the consumer was woken since it went idle.
   bool is_awake_ TENURE_GUARDED_BY(mutex_) = false;
+  /// Whether pushes are refused, because the server stops.
   bool is_closed_ TENURE_GUARDED_BY(mutex_) = false;
 };
 

@@ -167,35 +167,54 @@ class RaftStore {
   void carry_out(const ChangeRole& action);
   void carry_out(const SendSnapshot& action);
 
+  /// Begins to serve as the leader: starts the clock, and proposes what differs from the options.
   void become_ready();
+  /// Fails everything that only a leader can finish.
   void cease_to_lead();
+  /// Proposes the limits of the options if the state has others.
   void adopt_limits();
+  /// Proposes a no-op, unless the log has an entry of this term or will get one.
   void begin_own_term();
+  /// Notifies the listeners if another member began to lead.
   void notify_new_leader();
   void set_known_leader(MemberId leader);
   void notify_role() { listeners_.role_changed(position()); }
   [[nodiscard]] Error not_leading() const;
 
+  /// Whether the next entry may be made now. True for a member that does not lead: it refuses
+  /// commands at once.
   [[nodiscard]] bool may_submit() const;
   /// Makes one entry of all waiting commands; false: there are none.
   bool submit_gathered();
+  /// Stamps an entry, appends it to the log and keeps it until it is applied.
   void submit(ProposedEntry entry);
+  /// Adds a command of the store itself to the next entry.
   void propose_own(core::Command command);
+  /// Time at which the next Tick is due; empty: none is, or one is in flight.
   [[nodiscard]] std::optional<Time> expiry_at() const;
+  /// Proposes a Tick if a lease has expired in cluster time.
   void expire_leases();
 
+  /// Answers the reads that a quorum has confirmed, and begins the next round.
   void confirm_reads();
+  /// Answers a read with the present state.
   void show(OnRead on_read);
   static void refuse(std::vector<OnRead> reads, const Error& error);
 
+  /// Chooses the next cluster version, if the members agree on one.
   void choose_version();
+  /// Submits SetClusterVersion as the only command of its entry.
   void submit_version();
   void version_decided(const Result<Decided>& decided);
+  /// Reacts to a change of the cluster version by an applied entry.
   void version_applied(core::ClusterVersion before, Index index);
 
+  /// Begins a snapshot when one is due and the state is at the end of the committed log.
   void begin_snapshot_if_due();
+  /// Removes the part of the log on disk that the log in memory no longer has.
   void cut_log();
 
+  /// Second part of the shutdown, after the transfer of the leadership.
   void request_last_snapshot();
   void check_shutdown();
   void end_shutdown();
@@ -203,6 +222,7 @@ class RaftStore {
   const RaftStoreOptions options_;
   Environment& environment_;
   Listeners listeners_;
+  /// Time of the present event; it never goes back.
   Time now_;
   std::optional<Recovered> recovered_;  ///< Until start().
   GroupMember group_;

@@ -37,6 +37,7 @@ std::vector<Store::OnRead> ReadIndex::take_confirmed(const std::vector<Member>& 
     if (member.role == MemberRole::voter) {
       const auto found = acknowledged_.find(member.id);
       const auto acknowledged = found == acknowledged_.end() ? 0 : found->second;
+      // The leader acknowledges its own rounds at once.
       newest.push_back(member.id == options_.self ? round_ : acknowledged);
     }
   }

@@ -58,6 +58,7 @@ class ReadIndex {
     Time until;
   };
 
+  /// Removes the oldest `count` reads.
   [[nodiscard]] std::vector<Store::OnRead> take_front(std::size_t count);
 
   const ReadIndexOptions options_;
@@ -65,6 +66,7 @@ class ReadIndex {
   std::map<MemberId, std::uint64_t> acknowledged_;  ///< Newest round of each voter.
   std::uint64_t round_ = 0;                         ///< Newest round. Numbers are never reused.
   std::uint64_t confirmed_ = 0;                     ///< Newest round that a quorum acknowledged.
+  /// Time at which the newest round began.
   Time began_at_;
 };
 

@@ -31,6 +31,7 @@ std::size_t behind_last_nonzero(std::string_view bytes) {
   return last == std::string_view::npos ? 0 : last + 1;
 }
 
+/// Result of decoding one record.
 struct Attempt {
   std::optional<Record> record{};
   std::uint32_t chained_to{};
@@ -80,6 +81,7 @@ std::optional<std::size_t> find_later_group(std::string_view bytes, std::size_t 
   return std::nullopt;
 }
 
+/// Classifies the bytes behind the last valid record.
 void judge_ending(std::string_view bytes, std::size_t durable_end, SegmentScan& scan) {
   if (scan.end < durable_end) {
     scan.ending = Ending::damaged;

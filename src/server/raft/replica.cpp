@@ -11,6 +11,8 @@ namespace tenure::server::raft {
 namespace {
 
 // Maximum size of the payloads in one message that has more than one entry.
+// 1 MiB bounds the time that heartbeats wait behind one message. A single larger entry is still
+// sent.
 constexpr std::size_t append_bytes_max = std::size_t{1} << 20;
 
 bool is_only_voter(const std::string& configuration, MemberId id) {

@@ -195,33 +195,56 @@ class Replica {
   /// Empty if the entry is neither in the log nor the last one of the snapshot.
   [[nodiscard]] std::optional<Term> term_at(Index index) const;
 
+  /// Queues an action for next_action().
   void act(Action action);
+  /// Queues a Fail: the core is in a state from which it cannot continue.
   void fail_fatally(std::string why);
+  /// Gives one event to the core and queues the actions that follow. Returns the error of the core;
+  /// 0: none. `given`: entries of the event, whose bytes the update may refer to. `received`:
+  /// snapshot of the event.
   [[nodiscard]] int step(shim_event event, std::span<const Entry> given = {},
                          const Snapshot* received = nullptr);
+  /// As step(), for an event that the core must accept.
   void must_step(const shim_event& event, const char* what);
+  /// Appends one entry as the leader and returns its index.
   [[nodiscard]] Result<Index> submit_entry(Entry entry);
+  /// Raises the term of a sole voter before the core sees it (R2).
   void lead_in_a_new_term_if_alone(Recovered& recovered);
+  /// Reports durable entries to the core, unless the core knows or an install has overtaken them.
   void report_persisted(Index index);
+  /// Makes a durable snapshot of the leader the base of the log.
   void finish_install(const Snapshot& snapshot);
+  /// Gives a snapshot of this member to the core when the log up to it is durable, and cuts the
+  /// log.
   void deliver_snapshot_mark();
 
   // Messages.
+  /// Passes an AppendEntries on in parts that the core handles correctly (R1, R5, R11).
   void receive_append(MemberId sender, const AppendEntries& message);
   void give_append(MemberId sender, const AppendEntries& message, std::span<const Entry> entries);
+  /// Whether a rejection is late and has to be ignored (R4).
   [[nodiscard]] bool is_stale(MemberId sender, const AppendResult& message) const;
+  /// Gives a message of a peer to the core.
   void give(const shim_message& flat, std::span<const Entry> entries, const Snapshot* snapshot);
+  /// Converts a message of the core to an action.
   void send(const shim_message& flat);
   [[nodiscard]] AppendResult result_of(const shim_message& flat) const;
+  /// Sends the held-back request to take over when its recipient has the whole log (R10).
   void send_timeout_now();
+  /// Sends an AppendEntries with its entries from the log in memory.
   void send_entries(const shim_message& flat);
 
   // Updates: the actions that follow from a step.
   void process(const shim_update& update, std::span<const Entry> given, const Snapshot* received);
+  /// Appends entries of an update to the log in memory, and queues their write.
   void append(const shim_update& update, std::span<const Entry> given);
+  /// Begins the install of a received snapshot, and voids the writes before it.
   void install(const shim_update& update, const Snapshot& received);
+  /// Queues all entries that are committed and not applied.
   void apply_committed();
+  /// Applies a committed configuration, which is a step of the core of its own.
   void apply_change(Index index, const Entry& entry);
+  /// Queues a ChangeMembers if the newest configuration has changed.
   void notice_members();
 
   struct Destroy {
@@ -229,15 +252,22 @@ class Replica {
   };
 
   ReplicaOptions options_;
+  /// Time of the present event.
   std::chrono::milliseconds now_{};
+  /// Actions that the owner has not taken.
   std::deque<Action> actions_;
+  /// Consensus core of libraft behind its C interface.
   std::unique_ptr<shim, Destroy> core_;
+  /// Entries in memory, from which peers are served.
   LogWindow log_;
+  /// Newest durable snapshot that the log continues.
   SnapshotMark snapshot_;
   /// Last applied entry. libraft's commit index of a follower can step back.
   Index applied_{};
   std::string configuration_;  ///< Configuration that was applied last.
+  /// Index of that configuration.
   Index configuration_index_{};
+  /// Role that the owner knows.
   Role role_ = Role::follower;
   /// Identity of the newest configuration, as the shim marks it.
   struct ConfigurationMark {

@@ -72,17 +72,24 @@ class SegmentReserve {
   void when_changed(std::function<void()> on_change);
 
  private:
+  /// Body of the thread: removes old segments first, because that may free the space for a new one.
   void run();
+  /// Allocates a segment, without the mutex, and notifies take() and the callback.
   void make(std::uint64_t number);
   void remove_now(const std::vector<std::uint64_t>& numbers);
+  /// Records the result of an allocation.
   void note(Result<Segment> made) TENURE_REQUIRES(mutex_);
+  /// Records a failure; reports the first one of a series only.
   void note_failure(const Error& error) TENURE_REQUIRES(mutex_);
 
   const Options options_;
   mutable sys::Mutex mutex_;  ///< Guards: all members below.
   sys::Signal changed_;
+  /// Number of the segment to be allocated.
   std::optional<std::uint64_t> wanted_ TENURE_GUARDED_BY(mutex_);
+  /// Allocated segment that take() returns next.
   std::optional<Segment> ready_ TENURE_GUARDED_BY(mutex_);
+  /// Error of the last allocation; empty after a success.
   std::optional<Error> failure_ TENURE_GUARDED_BY(mutex_);
   std::vector<std::uint64_t> to_remove_ TENURE_GUARDED_BY(mutex_);
   std::function<void()> on_change_ TENURE_GUARDED_BY(mutex_) = [] {};

@@ -12,6 +12,7 @@ namespace tenure::server::raft {
 
 // Types of this folder in the form of the shim. A view must not outlive its original.
 
+/// Event of this type with all other fields zero.
 [[nodiscard]] inline shim_event event_of(shim_event_type type) {
   shim_event event{};
   event.type = type;

@@ -12,6 +12,7 @@ namespace tenure::server::raft {
 namespace {
 
 constexpr std::string_view snapshot_magic = "TENURESF";
+// Magic (8), version (4) and length of the rest of the header (4).
 constexpr std::size_t preamble_bytes = 16;
 
 std::string encode_header(const SnapshotMark& mark, std::string_view body) {
@@ -115,6 +116,7 @@ Result<std::optional<Snapshot>> SnapshotFile::read() const {
 }
 
 Result<void> SnapshotFile::write(const SnapshotMark& mark, std::string_view body) {
+  // Encodes outside the mutex: the checksum of a large body takes long.
   const auto header = encode_header(mark, body);
   const sys::MutexGuard guard(mutex_);
   if (mark.index <= written_) {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view vote_magic = "TENUREV1";
 constexpr std::string_view mirrored_magic = "mirrored";
+// Magic (8), number, term and vote (8 each), checksum (4).
 constexpr std::size_t vote_bytes = 8 + 3 * 8 + 4;
 constexpr std::size_t mirrored_bytes = vote_bytes + 8 + 4;
 
