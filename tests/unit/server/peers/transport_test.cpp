@@ -128,8 +128,8 @@ TEST(PeersTransport, entries_of_all_sizes_arrive_whole) {
 TEST(PeersTransport, a_broken_connection_is_reestablished_without_duplicates) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
-  TcpProxy cable(two.port());
-  one.set_members({{2, cable.address()}});
+  TcpProxy proxy(two.port());
+  one.set_members({{2, proxy.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
 
   std::uint64_t next = 0;
@@ -140,7 +140,7 @@ TEST(PeersTransport, a_broken_connection_is_reestablished_without_duplicates) {
       one.send(2, numbered(next++));
       return two.received_count() > arrived;
     }));
-    cable.cut();
+    proxy.cut();
     ASSERT_TRUE(eventually([&] {
       one.send(2, numbered(next++));
       return one.counts(2).connections > connections && one.is_connected_to(2);
@@ -196,10 +196,10 @@ TEST(PeersTransport, a_full_queue_drops_messages_and_keeps_their_order) {
   options.timeouts.silence = std::chrono::minutes(1);
   TestPeer one(options);
   TestPeer two(TestPeer::options(2));
-  TcpProxy cable(two.port());
-  one.set_members({{2, cable.address()}});
+  TcpProxy proxy(two.port());
+  one.set_members({{2, proxy.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
-  cable.clog(true);
+  proxy.clog(true);
 
   const auto payload = bytes_of(any_bytes(500'000));
   std::uint64_t sent = 0;
@@ -208,7 +208,7 @@ TEST(PeersTransport, a_full_queue_drops_messages_and_keeps_their_order) {
     return one.counts(2).messages_dropped >= 20;
   }));
   EXPECT_LT(payload.use_count(), 60) << "what is dropped is let go";
-  cable.clog(false);
+  proxy.clog(false);
 
   const auto passed = one.counts(2).messages_sent - 1;  // The proof is one, too.
   ASSERT_TRUE(eventually([&] { return two.received_count() == passed; }));
@@ -225,13 +225,13 @@ TEST(PeersTransport, a_silent_peer_is_detected) {
   options.timeouts.handshake = std::chrono::milliseconds(50);
   TestPeer one(options);
   TestPeer two(TestPeer::options(2));
-  TcpProxy cable(two.port());
-  cable.clog(true);
+  TcpProxy proxy(two.port());
+  proxy.clog(true);
 
-  one.set_members({{2, cable.address()}});
+  one.set_members({{2, proxy.address()}});
 
   EXPECT_TRUE(eventually([&] { return one.reports_about("handshake timed out"); }));
-  cable.clog(false);
+  proxy.clog(false);
   EXPECT_TRUE(eventually([&] { return one.is_connected_to(2); }));
 }
 
@@ -307,19 +307,19 @@ TEST(PeersTransport, a_large_snapshot_is_interleaved_with_other_messages) {
 TEST(PeersTransport, a_snapshot_resumes_after_a_disconnect) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
-  TcpProxy cable(two.port());
-  one.set_members({{2, cable.address()}});
+  TcpProxy proxy(two.port());
+  one.set_members({{2, proxy.address()}});
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   constexpr std::size_t size = std::size_t{20} << 20;
   const auto body = bytes_of(any_bytes(size));
-  cable.cut_after(cable.bytes() + size / 2);
+  proxy.cut_after(proxy.bytes() + size / 2);
 
   one.send(2, snapshot_of(body));
 
   ASSERT_TRUE(eventually([&] { return !snapshots(two).empty(); }));
   EXPECT_EQ(*snapshots(two).front().snapshot.body, *body);
-  EXPECT_EQ(cable.connections(), 2U);
-  EXPECT_LT(cable.bytes(), size + (std::size_t{2} << 20)) << "the transfer restarted";
+  EXPECT_EQ(proxy.connections(), 2U);
+  EXPECT_LT(proxy.bytes(), size + (std::size_t{2} << 20)) << "the transfer restarted";
 }
 
 // R6: the leader asks again and again while one is on its way.
