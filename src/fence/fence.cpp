@@ -23,6 +23,7 @@ FenceResult Fence::decide(const fence::TokenCheck& check) {
   }
   const auto found = highest_.find(check.resource);
   if (found != highest_.end()) {
+    // The decision and the update are one step only because the caller serializes all calls.
     auto result = fence::decide(check, found->second);
     if (result) {
       found->second = check.token;

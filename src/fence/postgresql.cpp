@@ -12,6 +12,7 @@
 namespace tenure {
 namespace {
 
+/// Deleter for results of libpq.
 struct Clear {
   void operator()(PGresult* result) const noexcept { PQclear(result); }
 };
@@ -19,40 +20,51 @@ using Reply = std::unique_ptr<PGresult, Clear>;
 
 /// Maps an SQLSTATE (PostgreSQL 15, appendix A).
 Errc code_of(std::string_view state) {
+  // Transaction rollback (serialization failure, deadlock) and lock_not_available: a retry of the
+  // whole transaction may succeed.
   if (state.starts_with("40") || state == "55P03") {
     return Errc::would_block;
   }
+  // query_canceled, which includes statement_timeout.
   if (state == "57014") {
     return Errc::timed_out;
   }
+  // Insufficient resources: disk full, out of memory, too many connections.
   if (state.starts_with("53")) {
     return Errc::resource_exhausted;
   }
+  // Syntax error, missing table or permission, and invalid transaction state: a retry cannot help.
   if (state.starts_with("42") || state.starts_with("25")) {
     return Errc::invalid_argument;
   }
   return Errc::unavailable;
 }
 
+/// Error of a failed command. Without an SQLSTATE it comes from libpq itself, for example after the
+/// loss of the connection.
 Error error_of(pg_conn& connection, const PGresult* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   Error error{.code = state == nullptr ? Errc::unavailable : code_of(state),
               .detail = "PostgreSQL: "};
   error.detail += primary == nullptr ? PQerrorMessage(&connection) : primary;
+  // PQerrorMessage() ends with a newline.
   while (error.detail.ends_with('\n')) {
     error.detail.pop_back();
   }
   if (error.code == Errc::would_block) {
     error.detail += "; roll back and retry the transaction";
   }
+  // The class undefined_table.
   if (state != nullptr && std::string_view(state) == "42P01") {
     error.detail += "; PostgresFence::create_table() creates it";
   }
   return error;
 }
 
-/// Error if the connection cannot be used now, or std::nullopt.
+/// Error if the connection cannot be used now, or std::nullopt. A transaction is required, because
+/// the row lock of the check has to last until the write is committed. Outside one, another token
+/// could be admitted between the check and the write.
 std::optional<Error> validate(pg_conn& connection) {
   switch (PQtransactionStatus(&connection)) {
     case PQTRANS_INTRANS: return std::nullopt;
@@ -91,6 +103,7 @@ Reply run(pg_conn& connection, const std::string& text, std::string_view resourc
   constexpr std::array types{bytes_type, integer_type};
   constexpr std::array formats{1, 0};  // Binary name, decimal token.
   const auto digits = std::to_string(token.value_or(FencingToken{}).get());
+  // Bytes need no terminator in binary format; the digits are text, whose length libpq ignores.
   const std::array values{&resource.front(), digits.c_str()};
   const std::array lengths{static_cast<int>(resource.size()), 0};
   const int count = token ? 2 : 1;
@@ -136,6 +149,7 @@ Result<FencingToken> PostgresFence::highest(std::string_view resource) {
     return std::unexpected(*std::move(why));
   }
   const auto text = "SELECT token FROM " + table_ + " WHERE resource = $1";
+  // Reads the row in the transaction of the caller, if there is one, and takes no lock.
   const auto reply = run(*connection_, text, resource, std::nullopt);
   if (PQresultStatus(reply.get()) != PGRES_TUPLES_OK) {
     return std::unexpected(error_of(*connection_, reply.get()));
@@ -145,6 +159,7 @@ Result<FencingToken> PostgresFence::highest(std::string_view resource) {
   }
   const auto token = fence::token_from(PQgetvalue(reply.get(), 0, 0));
   if (!token) {
+    // Another program has changed the table. No token can be compared with such a value.
     return fail(Errc::unavailable, "the table " + table_ + " contains an invalid token");
   }
   return *token;
@@ -162,9 +177,12 @@ FenceResult PostgresFence::decide(const fence::TokenCheck& check) {
   if (PQresultStatus(reply.get()) != PGRES_TUPLES_OK) {
     return not_checked(check, error_of(*connection_, reply.get()));
   }
+  // A returned row is the proof that this token is stored.
   if (PQntuples(reply.get()) > 0) {
     return {};
   }
+  // No row: a larger token is stored, an equal one with admit_once(), or the table rejected the
+  // write silently. The row is locked, so the second query sees the value that decided.
   const auto highest = this->highest(check.resource);
   if (!highest) {
     return not_checked(check, highest.error());

@@ -15,12 +15,16 @@
 namespace tenure {
 namespace {
 
+/// Deleter for replies of hiredis.
 struct Free {
   void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
 };
 using Reply = std::unique_ptr<redisReply, Free>;
+/// Command and arguments. Views: the caller keeps the texts until the command is sent.
 using Words = std::vector<std::string_view>;
 
+/// Sends one command and waits for its reply; null if the connection is lost. Passes lengths, so
+/// that names and values may contain any byte.
 Reply run(redisContext& connection, const Words& words) {
   std::vector<const char*> texts;
   std::vector<std::size_t> lengths;
@@ -32,6 +36,7 @@ Reply run(redisContext& connection, const Words& words) {
       redisCommandArgv(&connection, static_cast<int>(words.size()), texts.data(), lengths.data())));
 }
 
+/// Text of a reply, empty for other types: `str` is valid for these three only.
 std::string_view text_of(const redisReply& reply) {
   const bool is_text = reply.type == REDIS_REPLY_STRING || reply.type == REDIS_REPLY_STATUS ||
                        reply.type == REDIS_REPLY_ERROR;
@@ -45,6 +50,7 @@ bool is_error(const Reply& reply, std::string_view word) {
 
 /// Maps an error of the server by its first word.
 Errc code_of(std::string_view message) {
+  // Temporary states, and redirects: a retry, or a connection to the right node, may succeed.
   constexpr std::array not_ready{"LOADING",  "BUSY",    "MASTERDOWN", "READONLY", "CLUSTERDOWN",
                                  "TRYAGAIN", "MISCONF", "NOREPLICAS", "MOVED",    "ASK"};
   const auto word = message.substr(0, message.find(' '));
@@ -76,6 +82,7 @@ std::optional<Error> validate(std::span<const RedisWrite> writes) {
                            " writes exceed the limit of one call; " +
                            std::to_string(RedisFence::writes_max) + " are allowed"};
   }
+  // Checked before the script runs: a script that fails in the middle keeps its earlier writes.
   for (const auto& write : writes) {
     if (write.command.empty()) {
       return Error{.code = Errc::invalid_argument, .detail = "a write has no command"};
@@ -90,12 +97,15 @@ std::optional<Error> validate(std::span<const RedisWrite> writes) {
   return std::nullopt;
 }
 
-/// Whether the server may evict tokens. A server that does not report its policy is trusted.
+/// Whether the server may evict tokens. A server that does not report its policy is trusted. With
+/// an allkeys- policy a full server deletes any key. A fence without its token would admit the next
+/// stale writer. An access list may forbid INFO, which is why its absence is accepted.
 bool may_evict_tokens(redisContext& connection) {
   const auto reply = run(connection, {"INFO", "memory"});
   return reply != nullptr && text_of(*reply).contains("maxmemory_policy:allkeys-");
 }
 
+/// Both scripts as one text: EVALSHA identifies a script by the hash of its whole text.
 const std::string& script_text() {
   static const std::string text =
       std::string(fence::admit_script) + std::string(fence::write_script);
@@ -106,6 +116,7 @@ const std::string& script_text() {
 Reply evaluate(redisContext& connection, Words words) {
   auto reply = run(connection, words);
   if (is_error(reply, "NOSCRIPT")) {
+    // Nothing was executed, so the repetition is safe. EVAL also caches the script again.
     words[0] = "EVAL";
     words[1] = script_text();
     reply = run(connection, words);
@@ -113,6 +124,8 @@ Reply evaluate(redisContext& connection, Words words) {
   return reply;
 }
 
+/// Converts the reply {verdict, token}. Everything that is not a clear admission of this token is a
+/// rejection or an error.
 FenceResult read_answer(const redisReply* reply, fence::TokenCheck check) {
   if (reply == nullptr || reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
     return not_checked(check, error_of(reply));
@@ -141,6 +154,8 @@ Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOpti
                 "key_prefix must have at most 1,024 bytes and no braces, which mark the part that "
                 "a Redis Cluster hashes");
   }
+  // Loaded once, so that each check sends the hash of the script instead of its text. Also shows
+  // that the connection works and that scripts are permitted.
   const auto loaded = run(connection, {"SCRIPT", "LOAD", script_text()});
   if (loaded == nullptr || loaded->type != REDIS_REPLY_STRING) {
     return std::unexpected(error_of(loaded.get()));
@@ -150,6 +165,7 @@ Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOpti
                 "this Redis may evict tokens (maxmemory-policy allkeys-...); set noeviction or a "
                 "volatile- policy");
   }
+  // From here on every failure is one of a single check, which reports it.
   RedisFence made(connection, options);
   made.script_ = text_of(*loaded);
   return made;
@@ -180,6 +196,7 @@ Result<FencingToken> RedisFence::highest(std::string_view resource) {
   if (auto why = fence::validate(resource)) {
     return std::unexpected(*std::move(why));
   }
+  // A missing key means that no token has been admitted for this resource.
   const auto key = key_of(resource);
   const auto reply = run(*connection_, {"GET", key});
   if (reply != nullptr && reply->type == REDIS_REPLY_NIL) {
@@ -201,6 +218,8 @@ std::string_view RedisFence::lua() noexcept {
 
 std::string RedisFence::key_of(std::string_view resource) const {
   std::string key = options_.key_prefix;
+  // The braces are the hash tag of Redis Cluster: the keys of a caller with the same tag are on the
+  // same node, which a script requires.
   key += '{';
   key += resource;
   key += '}';
@@ -221,12 +240,14 @@ FenceResult RedisFence::decide(const fence::TokenCheck& check, std::span<const R
   const auto key = key_of(check.resource);
   const auto keys = std::to_string(1 + writes.size());
   const auto token = std::to_string(check.token.get());
+  // The keys come first, in the order that write.lua expects: the fence, then one for each write.
   Words words{"EVALSHA", script_, keys, key};
   for (const auto& write : writes) {
     words.emplace_back(write.key);
   }
   words.emplace_back(token);
   words.emplace_back(check.repeated == fence::Repeated::admit ? "again" : "once");
+  // Reserved for the whole call, because `words` refers to these texts.
   std::vector<std::string> counts(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
     counts[i] = std::to_string(writes[i].arguments.size());

@@ -10,6 +10,7 @@
 namespace tenure {
 namespace {
 
+/// Maps a result code of SQLite to the next step of the caller.
 Errc code_of(int answer) {
   switch (answer & 0xFF) {  // The other bits are subtypes of the error.
     case SQLITE_BUSY:
@@ -25,6 +26,7 @@ Errc code_of(int answer) {
   }
 }
 
+/// REQUIRES: no other call on the connection since the failure, which would replace the message.
 Error error_of(sqlite3& connection, int answer) {
   const auto code = code_of(answer);
   std::string detail = "SQLite: ";
@@ -35,7 +37,8 @@ Error error_of(sqlite3& connection, int answer) {
   return {.code = code, .detail = std::move(detail)};
 }
 
-/// Resets a prepared statement after its use.
+/// Resets a prepared statement after its use. Without the reset, the statement would keep its
+/// locks; without the clearing, it would keep a pointer to the name.
 class Use {
  public:
   explicit Use(sqlite3_stmt* statement) : statement_(statement) {}
@@ -83,6 +86,8 @@ Result<void> SqliteFence::create_table(sqlite3& connection, const SqliteFenceOpt
   if (auto why = fence::validate_table(options.table)) {
     return std::unexpected(*std::move(why));
   }
+  // The constraints reject what no comparison could order. WITHOUT ROWID stores each row in the
+  // index of the primary key, so a check searches one tree.
   const auto text = "CREATE TABLE IF NOT EXISTS " + options.table +
                     " (resource BLOB NOT NULL PRIMARY KEY,"
                     " token INTEGER NOT NULL CHECK (token > 0)) WITHOUT ROWID";
@@ -130,12 +135,14 @@ Result<FencingToken> SqliteFence::highest(std::string_view resource) {
   }
   Use use(highest_.get());
   int answer = use.bind_resource(resource);
+  // A failure of an earlier call is kept in `answer` and reported below.
   if (answer == SQLITE_OK) {
     answer = use.step();
   }
   if (answer == SQLITE_ROW) {
     return use.token();
   }
+  // No row: no token has been admitted for this resource.
   if (answer == SQLITE_DONE) {
     return FencingToken{};
   }
@@ -144,6 +151,8 @@ Result<FencingToken> SqliteFence::highest(std::string_view resource) {
 
 Result<SqliteFence::Statement> SqliteFence::prepare(sqlite3& connection, const std::string& text) {
   sqlite3_stmt* statement = nullptr;
+  // Prepared once for each fence: a check then costs no parsing. PERSISTENT, because the statement
+  // lives as long as the fence.
   const int answer = sqlite3_prepare_v3(&connection, text.c_str(), -1, SQLITE_PREPARE_PERSISTENT,
                                         &statement, nullptr);
   if (answer != SQLITE_OK) {
@@ -160,12 +169,14 @@ FenceResult SqliteFence::decide(const fence::TokenCheck& check) {
   if (auto why = validate(check)) {
     return not_checked(check, *std::move(why));
   }
+  // In autocommit mode the write lock would end with the statement, before the caller has written.
   if (sqlite3_get_autocommit(connection_) != 0) {
     return not_checked(check, {.code = Errc::invalid_argument,
                                .detail = "no transaction is open on the connection: BEGIN "
                                          "IMMEDIATE, check the fence, write, COMMIT"});
   }
   {
+    // In a block of its own: the statement is reset before highest() runs the next one.
     Use use(check.repeated == fence::Repeated::admit ? admit_.get() : admit_once_.get());
     int answer = use.bind_resource(check.resource);
     if (answer == SQLITE_OK) {
@@ -178,9 +189,12 @@ FenceResult SqliteFence::decide(const fence::TokenCheck& check) {
       return not_checked(check, error_of(*connection_, answer));
     }
   }
+  // A changed row is the proof that this token is stored.
   if (sqlite3_changes(connection_) > 0) {
     return {};
   }
+  // No change: a larger token is stored, or an equal one with admit_once(). The transaction holds
+  // the write lock, so the value cannot change before this query.
   const auto highest = this->highest(check.resource);
   if (!highest) {
     return not_checked(check, highest.error());

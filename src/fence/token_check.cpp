@@ -15,6 +15,8 @@ Error invalid(std::string detail) {
   return {.code = Errc::invalid_argument, .detail = std::move(detail)};
 }
 
+/// A smaller token belongs to a holder that has lost the lock: lease_lost. An equal one was used
+/// before, and only admit_once() rejects it: invalid_argument.
 std::unexpected<FenceError> reject(const TokenCheck& check, FencingToken highest) {
   const bool is_stale = check.token < highest;
   std::string detail = "token " + std::to_string(check.token.get());
@@ -49,6 +51,8 @@ std::optional<Error> validate(const TokenCheck& check) {
   if (auto invalid_name = validate(check.resource)) {
     return invalid_name;
   }
+  // 0 is the token of a lock without fencing, or of an empty guard. To admit it would disable the
+  // fence without notice.
   if (check.token == FencingToken{}) {
     return invalid("0 is not a fencing token; pass token() of the guard");
   }
@@ -67,6 +71,8 @@ std::optional<Error> validate_table(std::string_view name) {
   if (name.empty() || name.size() > table_bytes_max || !letters.contains(name.front()) ||
       name.find_first_not_of(letters_and_digits) != std::string_view::npos) {
     std::string detail;
+    // Truncated, because an invalid name may have any length, and escaped, because it may contain
+    // any byte.
     sys::append_json(detail, name.substr(0, 2 * table_bytes_max));
     return invalid(detail +
                    " is not a valid table name: use 1 to 63 characters of a-z, 0-9 and _, " +
@@ -85,6 +91,8 @@ FenceResult decide(const TokenCheck& check, FencingToken highest) {
 }
 
 FenceResult not_stored(const TokenCheck& check, FencingToken highest) {
+  // Applies the rule once more, because the database reports only that it stored nothing. If the rule
+  // would admit the token, something else has prevented the write.
   auto result = decide(check, highest);
   if (result) {
     return not_checked(check,
@@ -100,6 +108,7 @@ FenceResult not_checked(const TokenCheck& check, Error why) {
 }
 
 std::optional<FencingToken> token_from(std::string_view digits) {
+  // A text that is not a number becomes 0, which is no valid token either.
   const FencingToken token{sys::parse_number<std::uint64_t>(digits).value_or(0)};
   return token == FencingToken{} || token > fencing_token_max ? std::nullopt : std::optional(token);
 }

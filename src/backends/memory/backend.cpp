@@ -18,6 +18,7 @@ Capabilities MemoryBackend::capabilities() const noexcept {
 }
 
 void MemoryBackend::start(Listener& listener) {
+  // The store is in this process, so the connection exists at once and is never lost.
   member_ = store_->join(listener);
   listener.connection_changed(true, "in this process");
 }

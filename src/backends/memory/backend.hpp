@@ -12,11 +12,15 @@
 namespace tenure::backends {
 
 /// Backend of one client on a MemoryStore, which several clients may share.
+///
+/// Calls complete on the caller's thread, before they return, except for an acquire that waits.
+/// Thread safe, because the store is.
 class MemoryBackend : public Backend {
  public:
   explicit MemoryBackend(std::shared_ptr<MemoryStore> store) : store_(std::move(store)) {}
   MemoryBackend(const MemoryBackend&) = delete;
   MemoryBackend& operator=(const MemoryBackend&) = delete;
+  /// Ends this client's leases in the store and waits for the callback that is in progress.
   ~MemoryBackend() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;
@@ -36,6 +40,7 @@ class MemoryBackend : public Backend {
   void holders(std::string name, Done<std::vector<Holder>> done) override;
 
  private:
+  /// Store with the locks; destroyed with its last backend.
   std::shared_ptr<MemoryStore> store_;
   std::optional<MemoryStore::MemberId> member_;  ///< From start() on.
 };

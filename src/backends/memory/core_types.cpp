@@ -30,6 +30,7 @@ LockEventType from_core(core::EventType type) {
     case core::EventType::deadlock: return LockEventType::deadlock;
     case core::EventType::downgraded: return LockEventType::downgraded;
   }
+  // Not reached: the switch is complete. Compilers require a value.
   return LockEventType::queued;
 }
 
@@ -64,12 +65,14 @@ LockEvent from_core(const core::Event& event) {
 
 Error from_core(const core::Refused& refused) {
   auto error = refused.error;
+  // A cycle of one is a self-deadlock, for which the core has written a detail.
   if (refused.cycle.size() > 1) {
     error.detail = "deadlock:";
     for (const auto& step : refused.cycle) {
       error.detail += " " + (step.owner.empty() ? std::to_string(step.lease.get()) : step.owner) +
                       " waits for " + std::string(step.resource.name) + ";";
     }
+    // Replaces the semicolon after the last step.
     error.detail.back() = '.';
     error.detail += " Release all locks and retry";
   }

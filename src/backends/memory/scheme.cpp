@@ -8,6 +8,7 @@
 namespace tenure::backends {
 namespace {
 
+/// Opens memory:// (a store of its own) or memory://name (a store shared within the process).
 Result<std::unique_ptr<Backend>> open_memory(Url& url, const ConnectOptions& /*options*/) {
   if (!url.path.text.empty()) {
     return url_error(url.path.position,
@@ -19,6 +20,7 @@ Result<std::unique_ptr<Backend>> open_memory(Url& url, const ConnectOptions& /*o
 }  // namespace
 
 void add_memory_scheme() {
+  // A static local: the language runs the initializer once, also with concurrent callers.
   [[maybe_unused]] static const bool is_added = [] {
     add_scheme("memory", open_memory);
     return true;

@@ -12,6 +12,7 @@
 namespace tenure::backends {
 namespace {
 
+/// Limits of the state machine for a store without a network.
 core::Limits limits() {
   core::Limits chosen;
   // A function call is never retried, and late watchers are few.
@@ -22,6 +23,7 @@ core::Limits limits() {
   return chosen;
 }
 
+/// Whether a watch reports events of this name.
 bool matches(const WatchRequest& watch, std::string_view name) {
   return watch.scope == WatchScope::prefix ? name.starts_with(watch.name) : name == watch.name;
 }
@@ -30,6 +32,8 @@ bool matches(const WatchRequest& watch, std::string_view name) {
 /// the parent's stores do not exist there, and their locks belong to the parent.
 struct Registry {
   using Key = std::pair<std::uint32_t, std::string>;  ///< Generation of the process, and name.
+  /// Guards the map. Not held while a store is destroyed, because the map holds no strong
+  /// reference.
   sys::Mutex mutex;
   std::map<Key, std::weak_ptr<MemoryStore>> stores TENURE_GUARDED_BY(mutex);
 };
@@ -47,6 +51,8 @@ MemoryStore::MemoryStore(sys::Clock& clock)
       machine_(limits(), core::newest_version),
       alarm_(clock.make_alarm()) {}
 
+// No backend uses the store any more, so only the expiry thread is left. The join is at the end,
+// without the mutex, which the thread needs to finish.
 MemoryStore::~MemoryStore() {
   std::jthread expiry;
   {
@@ -63,6 +69,7 @@ std::shared_ptr<MemoryStore> MemoryStore::named(const std::string& name) {
   }
   auto& all = registry();
   const sys::MutexGuard lock(all.mutex);
+  // Removes the entries of stores that have ended; each lookup does, so the map cannot grow.
   std::erase_if(all.stores, [](const auto& entry) { return entry.second.expired(); });
   auto& known = all.stores[{sys::ForkEpoch::now(), name}];
   auto store = known.lock();
@@ -83,6 +90,7 @@ MemoryStore::MemberId MemoryStore::join(Listener& listener) {
 void MemoryStore::leave(MemberId member) {
   {
     const sys::MutexGuard lock(mutex_);
+    // First, so that the steps below report no loss to the listener of this member.
     members_.erase(member);
     std::erase_if(watchers_, [&](const auto& entry) { return entry.second.member == member; });
     std::vector<LeaseId> leases;
@@ -91,6 +99,8 @@ void MemoryStore::leave(MemberId member) {
         leases.push_back(lease);
       }
     }
+    // The hash map has no stable order; the state machine shall process the leases in the order of
+    // their ids.
     std::ranges::sort(leases);
     for (const auto lease : leases) {
       revoke(lease);
@@ -110,6 +120,7 @@ void MemoryStore::grant_lease(MemberId member, const LeaseRequest& request,
   Result<void> answer;
   {
     const sys::MutexGuard lock(mutex_);
+    // With the first lease, so that a store that only answers queries has no thread.
     start_expiry_thread();
     const auto applied = apply(core::GrantLease{
         .id = request.id, .ttl = request.ttl, .client = {}, .address = "this process"});
@@ -119,6 +130,7 @@ void MemoryStore::grant_lease(MemberId member, const LeaseRequest& request,
       leases_.emplace(request.id, member);
     }
   }
+  // Before `done`: what the command has caused is delivered before its caller continues.
   drain_notifications();
   done(std::move(answer));
 }
@@ -147,6 +159,7 @@ void MemoryStore::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
       answer = std::unexpected(from_core(*refused));
     } else if (!std::get<core::Renewed>(applied.outcome).answers.front().ttl) {
+      // One lease was asked for, so there is one answer; without a TTL the lease has ended.
       answer = std::unexpected(lease_is_lost(request.lease));
     }
   }
@@ -158,6 +171,7 @@ void MemoryStore::revoke_lease(LeaseId lease, Backend::Done<void> done) {
   bool was_there = false;
   {
     const sys::MutexGuard lock(mutex_);
+    // An expired or revoked lease is unknown; the caller receives lease_lost for it.
     was_there = leases_.contains(lease);
     revoke(lease);
   }
@@ -179,6 +193,7 @@ void MemoryStore::acquire(const AcquireRequest& request, Backend::Done<Granted> 
 
 std::optional<Result<Granted>> MemoryStore::grant_or_enqueue(const AcquireRequest& request,
                                                              Backend::Done<Granted>& done) {
+  // A grant or a rejection at once is the result of this call; no waiter is registered for it.
   const auto applied = apply(to_core(request));
   if (const auto* granted = std::get_if<core::Granted>(&applied.outcome)) {
     return Granted{.token = granted->token, .count = granted->count};
@@ -186,6 +201,7 @@ std::optional<Result<Granted>> MemoryStore::grant_or_enqueue(const AcquireReques
   if (const auto* refused = std::get_if<core::Refused>(&applied.outcome)) {
     return std::unexpected(from_core(*refused));
   }
+  // Queued. The waiter is registered under the same mutex, so its notice cannot come before.
   const auto granted_by = leases_.find(request.lease);
   if (std::holds_alternative<core::LeaseLost>(applied.outcome) || granted_by == leases_.end()) {
     return std::unexpected(lease_is_lost(request.lease));
@@ -206,7 +222,9 @@ void MemoryStore::abandon(LeaseId lease, RequestId request) {
       return;  // answered already
     }
     const auto applied = apply(core::Abandon{.lease = lease, .request = request});
-    // If the lease has just expired, the waiter was notified in that step.
+    // If the lease has just expired, the waiter was notified in that step. The state machine
+    // answers an abandoned request with a rejection; the grant or the loss that came first was
+    // delivered as a notice.
     if (std::holds_alternative<core::Refused>(applied.outcome)) {
       cancelled = std::move(waiters_.extract(key).mapped());
     }
@@ -246,6 +264,7 @@ WatchId MemoryStore::watch(MemberId member, WatchRequest request, Backend::Sink 
   WatchId id;
   {
     const sys::MutexGuard lock(mutex_);
+    // Replay and registration are one step under the mutex: no event is missed or reported twice.
     id = WatchId{++last_watch_};
     const auto shared_sink = std::make_shared<Backend::Sink>(std::move(sink));
     const auto& events = machine_.state().events;
@@ -307,6 +326,7 @@ core::ClusterTime MemoryStore::cluster_time() const noexcept {
 }
 
 core::Applied MemoryStore::apply(const core::Command& command) {
+  // One reading of the clock: no lease can expire between the two steps.
   const auto now = cluster_time();
   expire_leases(now);
   return apply_at(command, now);
@@ -314,10 +334,12 @@ core::Applied MemoryStore::apply(const core::Command& command) {
 
 core::Applied MemoryStore::apply_at(const core::Command& command, core::ClusterTime now) {
   auto applied = machine_.apply(command, {.time = now});
+  // Under the mutex, so that the notifications are queued in the order of the commands.
   notify_all_of(applied);
   const auto next = machine_.next_deadline();
   if (next && (!alarm_set_ || *next < *alarm_set_)) {
     alarm_set_ = next;
+    // The thread sleeps for longer than the new deadline.
     alarm_->notify();
   }
   return applied;
@@ -339,7 +361,9 @@ void MemoryStore::expire_leases(core::ClusterTime now) {
   if (!next || *next > now) {
     return;
   }
+  // Collected before the command, which removes the leases from the state.
   const auto expired = machine_.state().leases.expired(now);
+  // Pending requests of these leases are answered by the notices of this command.
   apply_at(core::Tick{}, now);
   for (const auto lease : expired) {
     if (auto* listener = listener_of(lease)) {
@@ -350,6 +374,7 @@ void MemoryStore::expire_leases(core::ClusterTime now) {
 }
 
 void MemoryStore::revoke(LeaseId lease) {
+  // A lease that has expired is no longer in the map, and its loss was reported then.
   if (leases_.contains(lease)) {
     apply(core::RevokeLease{.lease = lease});
     leases_.erase(lease);
@@ -381,6 +406,7 @@ void MemoryStore::notify_watchers(const core::Event& event) {
 
 void MemoryStore::notify_waiter(const core::Notice& notice) {
   const auto lease = notice.lease;
+  // Extracted, not copied: the callback of a request is called exactly once.
   auto found = waiters_.extract(RequestKey{.lease = lease, .request = notice.request});
   if (found.empty()) {
     return;
@@ -422,12 +448,15 @@ void MemoryStore::notify(MemberId member, std::move_only_function<void()> delive
 
 void MemoryStore::drain_notifications() {
   mutex_.lock();
+  // One deliverer at a time keeps the order. Another thread, or a callback that calls the store,
+  // only queues its notifications; the loop of the deliverer takes them.
   while (!notified_member_ && !notifications_.empty()) {
     auto notification = std::move(notifications_.front());
     notifications_.pop_front();
     notified_member_ = notification.member;
     mutex_.unlock();
     notification.deliver();
+    // Destroyed before leave() may return: the callback may refer to the client.
     notification.deliver = nullptr;
     mutex_.lock();
     notified_member_.reset();
@@ -452,6 +481,7 @@ void MemoryStore::run_expiry(std::stop_token stop) {
     std::optional<sys::BootTime> next;
     {
       const sys::MutexGuard lock(mutex_);
+      // Then the deadline, in one step: a lease that is granted later notifies the alarm.
       expire_leases(cluster_time());
       alarm_set_ = machine_.next_deadline();
       if (alarm_set_) {
