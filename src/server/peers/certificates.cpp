@@ -54,6 +54,7 @@ std::vector<OwnedCertificate> certificates_in(const std::string& pem) {
   };
   const std::unique_ptr<BIO, Free> bytes(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   std::vector<OwnedCertificate> all;
+  // Reads certificates until the first text that is none.
   while (auto* one = PEM_read_bio_X509(bytes.get(), nullptr, nullptr, nullptr)) {
     all.emplace_back(one);
   }
@@ -82,6 +83,8 @@ Result<std::unique_ptr<asio::ssl::context>> make_context(asio::ssl::context::met
   if (error) {
     return unusable("peer_tls.ca", error.message() + "; expected PEM");
   }
+  // Both roles require a certificate of the peer: an acceptor without the second flag would accept
+  // an initiator that presents none.
   context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert, error);
   // Both ends are tenured, so older versions are not needed.
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_3_VERSION);
@@ -99,6 +102,7 @@ std::string verify_own_certificate(SSL_CTX& context) {
   };
   STACK_OF(X509)* chain = nullptr;
   SSL_CTX_get0_chain_certs(&context, &chain);
+  // The two purposes that extended key usage distinguishes.
   for (const char* purpose : {"ssl_client", "ssl_server"}) {
     const std::unique_ptr<X509_STORE_CTX, Free> check(X509_STORE_CTX_new());
     X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(&context),
@@ -157,6 +161,7 @@ std::string peer_certificate_error(SSL& tls, raft::MemberId member) {
                                 : certificate_error(*certificate, member);
 }
 
+// Compares the certificates and not the PEM texts, whose format may differ.
 bool have_common_certificate(const std::string& one, const std::string& other) {
   const auto others = certificates_in(other);
   return std::ranges::any_of(certificates_in(one), [&](const OwnedCertificate& certificate) {

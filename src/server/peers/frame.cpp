@@ -9,6 +9,7 @@
 namespace tenure::server::peers {
 namespace {
 
+/// Fixed-size start of a frame.
 struct Prefix {
   std::uint32_t checksum{};
   std::size_t meta_bytes{};
@@ -52,6 +53,7 @@ Result<void> FrameReader::feed(std::string_view bytes, const Take& take) {
     if (!used) {
       return std::unexpected(used.error());
     }
+    // The rest is copied, because the receive buffer is reused for the next read.
     if (*used < bytes.size()) {
       rest_.reserve(wanted_);
       rest_.assign(bytes.substr(*used));
@@ -67,6 +69,7 @@ Result<void> FrameReader::feed(std::string_view bytes, const Take& take) {
     return std::unexpected(used.error());
   }
   rest_.erase(0, *used);
+  // A large frame is rare: above 1 MiB the buffer is freed instead of kept.
   if (rest_.empty() && rest_.capacity() > (std::size_t{1} << 20)) {
     rest_ = {};
   }
@@ -94,6 +97,7 @@ Result<std::size_t> FrameReader::take_all(std::string_view bytes, const Take& ta
     const ReceivedFrame frame{
         .meta = left.substr(frame_prefix_bytes, prefix.meta_bytes),
         .body = left.substr(frame_prefix_bytes + prefix.meta_bytes, prefix.body_bytes)};
+    // The connection was closed by the consumer: the rest of the bytes is dropped.
     if (!take(frame)) {
       return bytes.size();
     }

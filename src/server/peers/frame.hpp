@@ -42,6 +42,7 @@ struct ReceivedFrame {
   std::string_view body;
 };
 
+/// Limits of one frame. A longer frame breaks the connection.
 struct FrameLimits {
   std::size_t meta_bytes_max = std::size_t{2} << 20;
   std::size_t body_bytes_max = std::size_t{80} << 20;
@@ -64,8 +65,10 @@ class FrameReader {
  private:
   /// Size of the frame at the front; 0: its prefix is incomplete.
   [[nodiscard]] Result<std::size_t> next_size(std::string_view bytes) const;
+  /// Parses all complete frames at the front. Returns the number of bytes that were consumed.
   [[nodiscard]] Result<std::size_t> take_all(std::string_view bytes, const Take& take);
 
+  /// Limits of each frame; they grow when the peer is authenticated.
   FrameLimits limits_;
   std::string rest_;        ///< Bytes of an incomplete frame.
   std::size_t wanted_ = 0;  ///< Size of `rest_` before which parsing cannot succeed.

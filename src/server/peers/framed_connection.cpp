@@ -19,6 +19,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+// The reasons that OpenSSL reports when the first bytes are plain text or another TLS version.
 bool is_not_tls(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
          reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
@@ -61,6 +62,7 @@ void FramedConnection::read() {
 
 void FramedConnection::received(std::span<const std::uint8_t> bytes) {
   bytes_read_ += bytes.size();
+  // A callback may close the connection, so every frame and the code behind the loop check it.
   const auto fed = reader_.feed({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                                 [this](const ReceivedFrame& frame) {
                                   events_.received(frame);
@@ -91,6 +93,7 @@ void FramedConnection::write(std::vector<Frame> frames) {
       }
     }
   }
+  // `writing_` keeps the bytes alive until the write is complete.
   transport_->write(std::move(parts), [self = shared_from_this()](const error_code& error) {
     self->writing_.clear();
     if (self->is_closed_) {
@@ -117,14 +120,17 @@ void FramedConnection::fail_with(const std::string& why) {
 
 void set_up(asio::ip::tcp::socket& socket, std::chrono::milliseconds silence) {
   error_code ignored;
+  // Each write is a whole batch already, so Nagle's algorithm would only delay it.
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const auto set = [&](int option, int value) {
     ::setsockopt(socket.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
   };
+  // TCP_USER_TIMEOUT covers unacknowledged data, the keep-alives cover an idle connection.
   set(TCP_USER_TIMEOUT, static_cast<int>(silence.count()));
   const auto seconds =
       std::max(1, static_cast<int>(std::chrono::ceil<std::chrono::seconds>(silence).count()));
+  // Probes start after `seconds` of silence and repeat every second.
   set(TCP_KEEPIDLE, seconds);
   set(TCP_KEEPINTVL, 1);
   set(TCP_KEEPCNT, seconds);

@@ -32,6 +32,7 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
 
   FramedConnection(std::unique_ptr<net::Transport> transport, FrameLimits limits);
 
+  /// Starts the TLS handshake, if there is one, and then reads.
   void open(Events events);
   void set_limits(FrameLimits limits) noexcept { reader_.set_limits(limits); }
   /// REQUIRES: !is_writing()
@@ -45,13 +46,17 @@ class FramedConnection : public std::enable_shared_from_this<FramedConnection> {
   [[nodiscard]] std::uint64_t bytes_written() const noexcept { return bytes_written_; }
 
  private:
+  /// Reads once; received() continues, so that one handler serves one read.
   void read();
+  /// Passes the frames in these bytes to the owner, and reads again.
   void received(std::span<const std::uint8_t> bytes);
+  /// Closes the connection and reports the error once.
   void fail_with(const std::string& why);
 
   std::unique_ptr<net::Transport> transport_;
   FrameReader reader_;
   Events events_;
+  /// Frames of the write in flight; empty: none is.
   std::vector<Frame> writing_;
   std::uint64_t bytes_read_ = 0;
   std::uint64_t bytes_written_ = 0;

@@ -17,7 +17,9 @@ namespace tenure::server::peers {
 namespace {
 
 constexpr std::string_view magic = "tenure peers";
+// 256 bits: two connections never share a nonce, so a proof is bound to its connection.
 constexpr std::size_t nonce_bytes = 32;
+// Upper bound for the texts of an unauthenticated peer.
 constexpr std::size_t text_bytes_max = 1024;
 
 /// Reader of one handshake frame of one kind.
@@ -92,6 +94,7 @@ void read_versions(Reader& reader, std::uint64_t protocol, raft::Versions& versi
 }  // namespace
 
 std::string make_nonce() {
+  // sys::random_id() draws from the system, so that nonces cannot be predicted.
   core::ByteWriter writer;
   while (writer.bytes().size() < nonce_bytes) {
     writer.fixed64(sys::random_id());
@@ -121,6 +124,7 @@ Result<Hello> decode_hello(const ReceivedFrame& frame) {
   reader.expect(magic);
   Hello hello;
   hello.version = reader.number();
+  // The fields of older versions are unknown here. The version alone suffices for the Refusal.
   if (hello.version < oldest_protocol) {
     reader.ignore_rest();
     return reader.result(std::move(hello));
@@ -250,6 +254,8 @@ std::string prove(End end, const std::string& secret, const Hello& hello, const 
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
   unsigned int size = 0;
+  // Each text in the signed bytes has its length in front, so two different handshakes never have
+  // the same bytes.
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(signed_bytes.bytes().data()),
        signed_bytes.bytes().size(), sum.data(), &size);

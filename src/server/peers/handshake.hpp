@@ -94,6 +94,7 @@ struct Self {
   raft::Versions versions = raft::newest_versions();
 };
 
+/// Random bytes that no earlier handshake contained.
 [[nodiscard]] std::string make_nonce();
 
 [[nodiscard]] Frame encode(const Hello& hello);
@@ -124,6 +125,7 @@ enum class End : std::uint8_t { initiator, acceptor };
 /// Limits of frames of unauthenticated peers: bounds the memory that they can allocate.
 inline constexpr FrameLimits handshake_limits{.meta_bytes_max = 4096, .body_bytes_max = 0};
 
+/// Cluster id as the identity file shows it.
 [[nodiscard]] std::string in_hexadecimal(raft::ClusterId cluster);
 
 }  // namespace tenure::server::peers

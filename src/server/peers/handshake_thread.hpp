@@ -26,6 +26,8 @@ class HandshakeThread final : public boost::asio::execution_context::service {
   [[nodiscard]] boost::asio::any_io_executor executor() { return thread_.get_executor(); }
 
  private:
+  /// Called by Asio when the loop is destroyed. Joins the thread, so that no handler runs
+  /// afterwards.
   void shutdown() override {
     thread_.stop();
     thread_.join();

@@ -38,6 +38,7 @@ InboundConnection::InboundConnection(std::shared_ptr<const PeerContext> context,
 
 void InboundConnection::start(Events events) {
   events_ = std::move(events);
+  // Bounds the time for which an unauthenticated peer occupies a connection.
   timer_.expires_after(context_->options.timeouts.handshake);
   timer_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
@@ -45,6 +46,7 @@ void InboundConnection::start(Events events) {
       self->fail("handshake timed out");
     }
   });
+  // Weak: the transport owns this object, and a callback must not keep it alive after that.
   const auto bind_self = [weak = weak_from_this()](auto call) {
     return [weak, call](auto&&... arguments) {
       const auto self = weak.lock();
@@ -97,6 +99,7 @@ void InboundConnection::take_hello(const ReceivedFrame& frame) {
                   .origin = self.origin,
                   .versions = self.versions};
   welcome.proof = prove(End::acceptor, self.secret, hello_, welcome);
+  // Computed now, because the Welcome is not kept.
   expected_proof_ = prove(End::initiator, self.secret, hello_, welcome);
   phase_ = Phase::proof;
   connection_->write(only(encode(welcome)));

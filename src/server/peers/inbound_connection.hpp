@@ -61,24 +61,34 @@ class InboundConnection : public std::enable_shared_from_this<InboundConnection>
  private:
   enum class Phase : std::uint8_t { hello, proof, authenticated, rejected };
 
+  /// Dispatches a frame by the phase.
   void received(const ReceivedFrame& frame);
+  /// Checks the Hello and sends a Welcome, or rejects the peer.
   void take_hello(const ReceivedFrame& frame);
+  /// Completes the handshake if the proof and the incarnation are accepted.
   void take_proof(const ReceivedFrame& frame);
+  /// Writes the pending Refusal or acknowledgement, if there is one.
   void written();
+  /// Ends the handshake with a Refusal. The timer closes a connection that its peer keeps open.
   void reject(Refusal refusal);
+  /// Closes the connection and notifies the owner.
   void finish();
 
   const std::shared_ptr<const PeerContext> context_;
   const std::string from_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<FramedConnection> connection_;
+  /// Slot of the TLS handshake; empty once it is complete.
   net::Shares::Share handshake_slot_;
   Events events_;
   Phase phase_ = Phase::hello;
+  /// Hello of the peer; trusted only in phase `authenticated`.
   Hello hello_;
+  /// Proof that the peer has to send.
   std::string expected_proof_;
   std::optional<SnapshotHave> have_;  ///< Acknowledgement to send.
   std::optional<Refusal> refusal_;    ///< Refusal to send.
+  /// First error; later ones follow from it.
   std::string error_;
   bool is_closed_ = false;
 };

@@ -16,6 +16,7 @@ Result<ListeningSocket> ListeningSocket::bind(const std::string& host, std::uint
     return fail(Errc::unavailable,
                 "cannot listen on " + host + ":" + std::to_string(port) + ": " + error.message());
   };
+  // Only synchronous functions are called on it; the loop of the server does not exist yet.
   asio::io_context unused_loop;
   error_code error;
   tcp::resolver resolver(unused_loop);
@@ -27,7 +28,9 @@ Result<ListeningSocket> ListeningSocket::bind(const std::string& host, std::uint
   tcp::acceptor acceptor(unused_loop);
   acceptor.open(endpoint.protocol(), error);
   if (!error) {
+    // A child process must not keep the port open.
     ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
+    // A restart must not wait until the connections of the last process leave TIME_WAIT.
     acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   }
   if (!error) {

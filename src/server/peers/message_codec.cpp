@@ -56,6 +56,7 @@ Frame write(const AppendEntries& message) {
     writer.number(entry.term.get());
     writer.number(static_cast<std::uint64_t>(entry.type));
     writer.number(entry.payload->size());
+    // The checksum of the frame covers the meta only, and this one covers the body of the entry.
     writer.fixed32(core::crc32c(*entry.payload));
     bodies.push_back({.owner = entry.payload, .bytes = *entry.payload});
   }
@@ -205,6 +206,7 @@ Message read_dismissal(ByteReader& reader) {
   return RemovalNotice{.index = Index{reader.number()}};
 }
 
+// Unreachable: present because std::visit() needs an overload for every message.
 Frame write(const InstallSnapshot& /*message*/) {
   assert(false && "snapshots are sent in chunks");
   return {};
@@ -272,6 +274,7 @@ std::vector<AppendEntries> split(AppendEntries message, const MessageLimits& lim
       parts.push_back(std::move(part));
       break;
     }
+    // Copies the references to the payloads and not the payloads.
     const auto from = entries.begin() + static_cast<std::ptrdiff_t>(begin);
     part.entries.assign(from, entries.begin() + static_cast<std::ptrdiff_t>(end));
     parts.push_back(std::move(part));

@@ -37,6 +37,7 @@ enum class Kind : std::uint8_t {
 /// Writer of a meta that starts with the kind.
 [[nodiscard]] core::ByteWriter begin_meta(Kind kind);
 
+/// Limits of one message. Both ends check them: the sender splits, the receiver rejects.
 struct MessageLimits {
   /// Entries of one AppendEntries. A longer one is split.
   std::size_t entries_max = 1024;

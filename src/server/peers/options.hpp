@@ -31,6 +31,7 @@ struct PeerTimeouts {
   std::chrono::milliseconds silence{3000};
 };
 
+/// Options of the transport, as prepare_transport() derives them from the configuration.
 struct PeerOptions {
   Self self{};
   std::optional<PeerTls> tls{};  ///< Empty: plain TCP.
@@ -57,7 +58,9 @@ struct PeerOptions {
 
 /// Shared state of all connections of a member. Outlives them; belongs to the loop's thread.
 struct PeerContext {
+  /// Event loop of the store, on which all callbacks run.
   boost::asio::io_context& loop;
+  /// Options of the transport.
   PeerOptions options;
   std::shared_ptr<TlsContexts>
       tls;  ///< TLS contexts, replaced by a certificate reload. Null: plain TCP.

@@ -191,6 +191,7 @@ void OutboundConnection::handle_welcome(const ReceivedFrame& frame) {
   if (!is_refused_) {
     report(log::Level::info, "peer_connected");
   }
+  // First on the connection: the acceptor processes no message before the proof.
   push(encode(Proof{.proof = prove(End::initiator, self.secret, hello_, *welcome)}));
 }
 

@@ -54,17 +54,25 @@ class OutboundConnection : public std::enable_shared_from_this<OutboundConnectio
  private:
   enum class Phase : std::uint8_t { waiting, connecting, handshake, open, closed };
 
+  /// Begins a connection attempt.
   void connect();
+  /// Continues the attempt with a connected socket.
   void start_handshake(net::OutgoingSocket& socket);
   void send_hello();
   void received(const ReceivedFrame& frame);
   void handle_welcome(const ReceivedFrame& frame);
+  /// Ends the attempt, or repeats it with the oldest protocol version.
   void handle_refusal(const ReceivedFrame& frame);
+  /// Starts the next write, unless one is in flight.
   void write_next();
+  /// Queues a frame, or counts it as dropped.
   void push(Frame frame);
+  /// Ends an attempt or a connection, and schedules the next attempt.
   void disconnected(const std::string& why);
+  /// Closes the connection and drops the queued messages. Does not schedule an attempt.
   void close_connection();
   void schedule_reconnect();
+  /// Fails the attempt with `what` unless its phase ends in time.
   void start_timeout(std::chrono::milliseconds timeouts, const char* what);
   /// Logs an event of this peer, unless it repeats the last one with the same error.
   void report(log::Level level, const std::string& event, const std::string& error = {});
@@ -81,11 +89,14 @@ class OutboundConnection : public std::enable_shared_from_this<OutboundConnectio
       0;  ///< Number of the connection attempt; callbacks of earlier ones are ignored.
   std::shared_ptr<net::Connector> connector_;  ///< Connection attempt in progress; null: none.
   boost::asio::steady_timer timer_;
+  /// Jittered delay of the next attempt.
   net::Backoff backoff_;
+  /// Time of the last Welcome.
   std::chrono::steady_clock::time_point opened_{};
   std::shared_ptr<FramedConnection> connection_;
   /// Version of the next Hello: the newest, or the oldest after the peer has refused the newest.
   std::uint64_t protocol_ = newest_protocol;
+  /// Last Hello; its nonce is part of both proofs.
   Hello hello_;
   raft::Versions versions_ = versions_before_3;  ///< Versions in the last Welcome.
 

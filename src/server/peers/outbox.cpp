@@ -21,6 +21,7 @@ std::vector<Frame> Outbox::take_batch() {
   std::vector<Frame> batch;
   std::size_t bytes = 0;
   while (!frames_.empty() && batch.size() < limits_.batch_messages_max) {
+    // The first frame is taken whatever its size, or a large one would never be sent.
     const auto next = frames_.front().bytes();
     if (!batch.empty() && bytes + next > limits_.batch_bytes_max) {
       break;

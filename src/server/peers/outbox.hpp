@@ -36,7 +36,9 @@ class Outbox {
 
  private:
   OutboxLimits limits_;
+  /// Queued frames, oldest first.
   std::deque<Frame> frames_;
+  /// Size of their bodies.
   std::size_t body_bytes_ = 0;
 };
 

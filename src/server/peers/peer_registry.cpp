@@ -31,6 +31,7 @@ Result<PeerRegistry> PeerRegistry::open(std::filesystem::path path, raft::Report
   known.file_ = std::move(path);
   known.report_ = std::move(report);
   std::error_code error;
+  // A new data directory: nothing is recorded yet.
   if (!std::filesystem::exists(known.file_, error)) {
     return known;
   }
@@ -73,6 +74,7 @@ void PeerRegistry::set_members(const std::vector<raft::Member>& members) {
   }
   for (const auto voter : voters_) {
     const auto seen = seen_.find(voter);
+    // The first list after a start promotes no member: recorded incarnations of its voters stay.
     const bool is_new = !is_first && !before.contains(voter);
     if (seen != seen_.end() && (is_new || !recorded_.contains(voter))) {
       record(voter, seen->second);
@@ -98,6 +100,7 @@ std::string PeerRegistry::verify(raft::MemberId member, raft::Incarnation incarn
   if (auto error = incarnation_error(member, incarnation); !error.empty()) {
     return error;
   }
+  // Members are never dropped: their number is bounded by the configuration.
   if (seen_.size() >= seen_max) {
     std::erase_if(seen_, [this](const auto& one) { return !members_.contains(one.first); });
   }

@@ -50,17 +50,24 @@ class PeerRegistry {
   void sweep();
 
  private:
+  /// Records an incarnation, and saves the registry if it is new.
   void record(raft::MemberId member, raft::Incarnation incarnation);
+  /// Writes the file; a failure is reported once and repeated by sweep().
   void save();
 
   std::filesystem::path file_;  ///< Path of the file; empty: in memory only.
   raft::Report report_ = raft::ignore_event;
+  /// Incarnations in the file.
   std::map<raft::MemberId, raft::Incarnation> recorded_;
   std::map<raft::MemberId, raft::Incarnation>
       seen_;  ///< Last announced incarnations, of members and non-members.
+  /// Members of the present configuration.
   std::set<raft::MemberId> members_;
+  /// Voters among them.
   std::set<raft::MemberId> voters_;
+  /// False after a failed write of the file.
   bool is_saved_ = true;
+  /// Whether this member is quarantined.
   bool is_disowned_ = false;
 };
 

@@ -68,6 +68,7 @@ Result<std::string> read_secret(const std::filesystem::path& path) {
   if (!secret) {
     return secret;
   }
+  // find_last_not_of() returns npos for an empty secret, and npos + 1 is 0.
   secret->erase(secret->find_last_not_of("\r\n") + 1);
   constexpr std::size_t secret_bytes_min = 16;
   if (secret->size() < secret_bytes_min) {
@@ -154,6 +155,7 @@ raft::NodeOptions node_options(const Config& config, const raft::Report& report)
   if (config.has_peers()) {
     options.initial_members = initial_members_of(plan_cluster(config));
   }
+  // Used for an empty data directory only.
   options.bootstrap_mode =
       config.cluster.join ? raft::BootstrapMode::join : raft::BootstrapMode::found;
   options.election_timeout = config.raft.election_timeout;
@@ -172,6 +174,7 @@ Result<void> check_client_ports(const Config& config) {
     if (!address) {
       continue;  // off
     }
+    // The socket is closed again at once: the servers of these ports bind them later.
     if (const auto tried = ListeningSocket::bind(address->host, address->port); !tried) {
       return fail(Errc::unavailable, std::string(setting) + ": " + tried.error().detail);
     }

@@ -81,6 +81,7 @@ void PeerTransport::start(asio::io_context& loop, Receive receive) {
   receive_ = std::move(receive);
   alive_ = std::make_shared<PeerTransport*>(this);
   const auto protocol = listening_->is_v6() ? tcp::v6() : tcp::v4();
+  // The socket has listened since make(), so connections of peers wait in its backlog until now.
   acceptor_.emplace(loop, protocol, std::move(*listening_).take());
   listening_.reset();
   timer_.emplace(loop);
@@ -106,6 +107,7 @@ void PeerTransport::stop() {
   if (!context_) {
     return;
   }
+  // First: callbacks that run during the rest find no transport.
   alive_.reset();
   for (auto& [id, peer] : peers_) {
     forget(peer);
@@ -114,6 +116,7 @@ void PeerTransport::stop() {
   for (const auto& connection : std::exchange(unauthenticated_, {})) {
     connection->close();
   }
+  // Destroying the acceptor and the timer cancels their operations.
   acceptor_.reset();
   timer_.reset();
   context_.reset();
@@ -214,6 +217,7 @@ void PeerTransport::add_connection(tcp::socket socket) {
   if (error) {
     return;
   }
+  // A closed connection costs the peer a backoff, and this member no TLS work.
   auto handshake = admit_handshake(from.address());
   if (!handshake) {
     on_handshake_limit_();
@@ -305,6 +309,7 @@ void PeerTransport::call_back(Peer& peer, const InboundConnection& connection) {
 
 void PeerTransport::receive(InboundConnection& connection, const ReceivedFrame& frame) {
   const auto it = peers_.find(connection.hello().initiator);
+  // A quarantined member must not act on messages: it may have voted in this term before.
   if (it == peers_.end() || registry_->is_quarantined()) {
     return;
   }
@@ -386,6 +391,7 @@ void PeerTransport::report_rejected(const InboundConnection& connection) {
   it->second = now;
   context_->options.report(log::Level::warning, "peer_rejected",
                            {{"address", connection.from()}, {"error", connection.error()}});
+  // Drops the oldest: a scan of the port from many addresses must not fill the memory.
   if (reported_.size() > reported_max) {
     reported_.erase(
         std::ranges::min_element(reported_, {}, [](const auto& one) { return one.second; }));
@@ -415,6 +421,7 @@ void PeerTransport::sweep() {
     if (peer.outbound) {
       peer.outbound->sweep();
     }
+    // Also advances the iterator.
     it = erase_if_done(it);
   }
 }

@@ -85,20 +85,26 @@ class PeerTransport final : public raft::Transport {
 
   PeerTransport(PeerOptions options, std::shared_ptr<TlsContexts> tls, ListeningSocket listening);
 
+  /// Accepts the next connection.
   void accept();
   void add_connection(boost::asio::ip::tcp::socket socket);
   /// Takes a slot for an incoming TLS handshake; nothing if a limit is reached. Without TLS the
   /// slot is empty.
   [[nodiscard]] std::optional<net::Shares::Share> admit_handshake(
       const boost::asio::ip::address& from);
+  /// Evicts unauthenticated connections until there is room for one more.
   void make_room_for_unauthenticated();
+  /// Makes an authenticated connection the inbound one of its peer.
   void add_peer_connection(InboundConnection& connection);
+  /// Opens the connection to a peer that has connected, or ends its backoff.
   void call_back(Peer& peer, const InboundConnection& connection);
   void receive(InboundConnection& connection, const ReceivedFrame& frame);
   void take_snapshot_part(InboundConnection& connection, Peer& peer, const ReceivedFrame& frame);
   void take_message(InboundConnection& connection, Peer& peer, const ReceivedFrame& frame);
   void closed(InboundConnection& connection);
+  /// Connects to the peer at this address, in place of a connection to another one.
   void set_outbound(Peer& peer, raft::MemberId id, const std::string& address);
+  /// Closes both connections of a peer.
   static void forget(Peer& peer);
   Peers::iterator erase_if_done(Peers::iterator it);
   void sweep_later();
@@ -118,14 +124,18 @@ class PeerTransport final : public raft::Transport {
 
   // Valid from start() to stop().
   std::shared_ptr<const PeerContext> context_;
+  /// Callback for received messages.
   Receive receive_;
   std::optional<boost::asio::ip::tcp::acceptor> acceptor_;
   std::optional<boost::asio::steady_timer> timer_;
+  /// Peers with a connection in either direction, and all members of the configuration.
   Peers peers_;
   std::vector<std::shared_ptr<InboundConnection>>
       unauthenticated_;  ///< Connections without a complete handshake, oldest first.
+  /// Time of the last event of each address and error.
   std::map<std::string, std::chrono::steady_clock::time_point> reported_;
 
+  /// Members as set_members() got them, also before start().
   std::vector<raft::Member> members_;
   /// Lifetime token: callbacks hold it weakly and do nothing after stop().
   std::shared_ptr<PeerTransport*> alive_;

@@ -11,6 +11,7 @@
 namespace tenure::server::peers {
 namespace {
 
+// A peer may announce more than it sends: at most 1 GiB is reserved in advance.
 constexpr std::size_t reserve_max = std::size_t{1} << 30;
 
 /// Reads the kind of a frame, which must be this one.
@@ -53,6 +54,7 @@ bool SnapshotSender::offer(raft::InstallSnapshot message, Time now) {
     raise(message.term);
     return false;
   }
+  // The receiver would reject it, too.
   if (message.snapshot.body->size() > limits_.bytes_max) {
     return false;
   }
@@ -126,6 +128,7 @@ void SnapshotSender::heard(const SnapshotHave& have, Time now) {
     return;
   }
   const auto size = message_->snapshot.body->size();
+  // Complete: the receiver has delivered it.
   if (have.bytes >= size) {
     message_.reset();
     return;
@@ -140,6 +143,7 @@ void SnapshotSender::heard(const SnapshotHave& have, Time now) {
   } else if (have.bytes > *had_) {
     moved_ = now;
   }
+  // At most `sent_`, so that the difference in next() does not underflow.
   had_ = std::min(have.bytes, sent_);
 }
 
@@ -194,6 +198,7 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::chunk(const ReceivedFrame& fram
   if (core::crc32c(frame.body) != checksum) {
     return fail(Errc::invalid_argument, "checksum mismatch in a snapshot chunk");
   }
+  // The first frame of a transfer must be `begin`; a chunk without one does not fit.
   const bool fits = mark_.has_value() && transfer == transfer_ && offset == body_.size() &&
                     frame.body.size() <= size_ - body_.size() && !frame.body.empty();
   if (!fits) {

@@ -64,15 +64,20 @@ class SnapshotSender {
   [[nodiscard]] bool is_idle() const noexcept { return !message_.has_value(); }
 
  private:
+  /// First frame: identifies the snapshot and its size.
   [[nodiscard]] Frame begin() const;
+  /// Next chunk behind the bytes that were sent on this connection.
   [[nodiscard]] Frame chunk();
 
   SnapshotLimits limits_;
+  /// Snapshot that is being sent; empty: none.
   std::optional<raft::InstallSnapshot> message_;
+  /// Random id of the transfer, by which the receiver resumes it.
   std::uint64_t transfer_ = 0;
   bool is_begun_ = false;           ///< Whether the begin frame was sent on this connection.
   std::optional<std::size_t> had_;  ///< Last acknowledgement on this connection; empty: none.
   std::size_t sent_ = 0;
+  /// Time of the last progress.
   Time moved_{};
 };
 
@@ -99,11 +104,15 @@ class SnapshotReceiver {
   [[nodiscard]] std::size_t bytes() const noexcept { return body_.size(); }
 
  private:
+  /// Acknowledges the present size, and delivers a complete snapshot.
   [[nodiscard]] Step step(raft::Term term);
 
   SnapshotLimits limits_;
+  /// Mark of the incomplete snapshot; empty: none.
   std::optional<raft::SnapshotMark> mark_;
+  /// Announced size of its body.
   std::size_t size_ = 0;
+  /// Received bytes of its body.
   std::string body_;
   std::uint64_t transfer_ = 0;
   std::uint64_t finished_ = 0;  ///< Last completed transfer.
