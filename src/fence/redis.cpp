@@ -165,7 +165,6 @@ Result<RedisFence> RedisFence::on(redisContext& connection, const RedisFenceOpti
                 "this Redis may evict tokens (maxmemory-policy allkeys-...); set noeviction or a "
                 "volatile- policy");
   }
-  // From here on every failure is one of a single check, which reports it.
   RedisFence made(connection, options);
   made.script_ = text_of(*loaded);
   return made;

@@ -51,8 +51,8 @@ std::optional<Error> validate(const TokenCheck& check) {
   if (auto invalid_name = validate(check.resource)) {
     return invalid_name;
   }
-  // 0 is the token of a lock without fencing, or of an empty guard. To admit it would disable the
-  // fence without notice.
+  // 0 is the token of a lock without fencing, or of an empty guard. To admit it on a new resource
+  // would let a writer without a lock pass.
   if (check.token == FencingToken{}) {
     return invalid("0 is not a fencing token; pass token() of the guard");
   }
@@ -91,8 +91,8 @@ FenceResult decide(const TokenCheck& check, FencingToken highest) {
 }
 
 FenceResult not_stored(const TokenCheck& check, FencingToken highest) {
-  // Applies the rule once more, because the database reports only that it stored nothing. If the rule
-  // would admit the token, something else has prevented the write.
+  // Applies the rule once more, because the database reports only that it stored nothing. If the
+  // rule would admit the token, something else has prevented the write.
   auto result = decide(check, highest);
   if (result) {
     return not_checked(check,
