@@ -35,6 +35,7 @@ void Call::finish(Status status) {
   if (connection_ == nullptr) {
     return;
   }
+  // No further message is delivered; the memory is freed now because the write may take long.
   reader_.clear();
   connection_->schedule_write(*this);
 }
@@ -56,6 +57,7 @@ void Call::deliver_messages() {
     return;
   }
   is_delivering_ = true;
+  // A handler may end the call, which removes it from the connection.
   const auto self = shared_from_this();
   while (may_deliver()) {
     const auto message = reader_.next();
@@ -71,8 +73,11 @@ void Call::deliver_messages() {
   if (reader_.error() != MessageReader::Error::none) {
     finish_with_reader_error();
   }
+  // The string_view of the last message refers to the buffer until here.
   reader_.trim();
+  // Returns the flow-control window of the delivered bytes, so the client may send more.
   connection_->on_delivered(*this);
+  // Only after all messages: a paused call gets half_closed() when it resumes.
   if (is_half_closed_ && may_deliver() && !std::exchange(is_half_close_delivered_, true)) {
     half_closed();
   }
@@ -83,6 +88,7 @@ void Call::finish_with_reader_error() {
     finish({StatusCode::unimplemented, "compressed messages are not supported"});
     return;
   }
+  // Calls with a fixed limit of their own must not refer to a setting.
   const bool is_configured = reader_.bytes_max() == connection_->message_bytes_max();
   finish({StatusCode::resource_exhausted,
           "message larger than " + std::to_string(reader_.bytes_max()) + " bytes" +

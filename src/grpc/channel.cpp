@@ -13,8 +13,10 @@ namespace {
 /// Flow-control windows. Large, because the client always reads.
 constexpr std::uint32_t client_call_window = 4 * 1024 * 1024;
 constexpr std::int32_t client_connection_window = 16 * 1024 * 1024;
+/// Maximum size of a reply; above every limit of the server, so it only detects garbage.
 constexpr std::size_t message_bytes_max = std::size_t{64} << 20;
 
+/// Inverse of percent_encoded(). Keeps invalid escapes as they are, as the gRPC specification asks.
 std::string percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -32,6 +34,7 @@ std::string percent_decoded(std::string_view text) {
   return decoded;
 }
 
+/// `unknown` for a number that gRPC does not define.
 StatusCode code_from(std::string_view text) {
   unsigned code = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
@@ -136,6 +139,7 @@ void Channel::start_session() {
 }
 
 void Channel::closed() {
+  // A copy: ended() may start or cancel calls.
   const auto exchanges = calls_;
   for (const auto& [stream, call] : exchanges) {
     end(stream, NGHTTP2_REFUSED_STREAM);
@@ -162,6 +166,7 @@ void Channel::begin(const std::string& path, const std::shared_ptr<ClientCall>& 
                                .read_callback = Events::read_pending};
   const auto stream =
       nghttp2_submit_request(session(), nullptr, head.data(), size, &source, call.get());
+  // For example: the stream ids of the connection are exhausted.
   if (stream < 0) {
     call->ended({StatusCode::unavailable, nghttp2_strerror(stream)});
     return;
@@ -183,6 +188,7 @@ void Channel::add_header(std::int32_t stream, std::string_view name, std::string
     return;
   }
   if (name == "grpc-status") {
+    // Code and message are separate fields that may arrive in either order.
     auto message = call->status_ ? std::move(call->status_->message) : std::string();
     call->status_ = Status{code_from(value), std::move(message)};
   } else if (name == "grpc-message") {
@@ -201,6 +207,7 @@ void Channel::on_data(std::int32_t stream, std::span<const std::uint8_t> piece) 
   if (it == calls_.end()) {
     return;
   }
+  // Shared ownership: received() may cancel the call.
   const auto call = it->second;
   call->reader_.add(piece);
   while (const auto message = call->reader_.next()) {
@@ -218,6 +225,7 @@ void Channel::end(std::int32_t stream, std::uint32_t error) {
     return;
   }
   const auto& call = node.mapped();
+  // Before ended(), so that the callback cannot send on a stream that no longer exists.
   call->channel_ = nullptr;
   if (!call->status_) {
     call->status_ = error == NGHTTP2_CANCEL ? Status{StatusCode::cancelled, "cancelled"}
@@ -229,6 +237,7 @@ void Channel::end(std::int32_t stream, std::uint32_t error) {
 
 void Channel::schedule_write(ClientCall& call) {
   if (!is_closed()) {
+    // The stream was deferred when its output was empty; see read_pending().
     nghttp2_session_resume_data(session(), call.stream_);
     flush_soon();
   }
@@ -244,6 +253,7 @@ void Channel::cancel(ClientCall& call) {
 std::ptrdiff_t Channel::read_pending(ClientCall& call, std::span<std::uint8_t> room,
                                      std::uint32_t& flags) {
   const auto size = std::min(room.size(), call.out_.size() - call.sent_);
+  // nghttp2 asks again after nghttp2_session_resume_data().
   if (size == 0 && !call.is_half_closed_) {
     return NGHTTP2_ERR_DEFERRED;
   }

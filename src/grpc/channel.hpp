@@ -27,6 +27,9 @@ class Channel;
 
 /// Client side of one gRPC call; derive to receive replies. Loop thread only. The channel keeps it
 /// alive until ended().
+///
+/// A call cannot be reused. Its functions have no effect before begin() and after ended(), so an
+/// owner need not track the state of the connection.
 class ClientCall : public std::enable_shared_from_this<ClientCall> {
  public:
   ClientCall();
@@ -34,6 +37,7 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
   ClientCall(const ClientCall&) = delete;
   ClientCall& operator=(const ClientCall&) = delete;
 
+  /// Queues a message. No effect after half_close().
   void send(const google::protobuf::MessageLite& message);
   /// Ends the request stream.
   void half_close();
@@ -51,17 +55,23 @@ class ClientCall : public std::enable_shared_from_this<ClientCall> {
 
   Channel* channel_ = nullptr;  ///< Channel; null: not started or ended.
   std::int32_t stream_ = 0;
+  /// Received bytes that are not delivered yet.
   MessageReader reader_;
   std::string out_;       ///< Framed outgoing messages.
   std::size_t sent_ = 0;  ///< Bytes of out_ already passed to the channel.
+  /// Status from the trailers; nullopt: none received yet.
   std::optional<Status> status_;
   std::vector<MetadataField> trailers_;  ///< Trailing metadata with the prefix `tenure-`.
   bool is_half_closed_ = false;
 };
 
 /// Client connection with multiplexed calls. Loop thread only.
+///
+/// Does not reconnect: a channel is closed for good, and its owner opens another one. check() of
+/// the base class must be called regularly to detect a dead server.
 class Channel final : public Http2Connection {
  public:
+  /// Server as the client addresses it.
   struct Origin {
     std::string authority{};  ///< "host:port"
     bool is_tls = false;
@@ -93,27 +103,37 @@ class Channel final : public Http2Connection {
   struct Events;
   friend struct Events;
 
+  /// Configures nghttp2 and reports readiness. Requests need not wait for the settings of the
+  /// server.
   void start_session() override;
+  /// Ends all calls with the reason of the close, then reports the close.
   void closed() override;
 
+  /// Call of a stream; null: it has ended.
   [[nodiscard]] ClientCall* find(std::int32_t stream) const;
   void add_header(std::int32_t stream, std::string_view name, std::string_view value);
+  /// Delivers the complete messages in the received bytes.
   void on_data(std::int32_t stream, std::span<const std::uint8_t> piece);
+  /// Ends a call with its trailers, or with the reason of the reset if it has none.
   void end(std::int32_t stream, std::uint32_t error);
   void schedule_write(ClientCall& call);
   void cancel(ClientCall& call);
+  /// Copies output into a DATA frame for nghttp2.
   [[nodiscard]] static std::ptrdiff_t read_pending(ClientCall& call, std::span<std::uint8_t> room,
                                                    std::uint32_t& flags);
 
   Origin origin_;
+  /// Metadata of every request; see set_metadata().
   std::vector<MetadataField> metadata_;
   OnReady on_ready_;
   OnClosed on_closed_;
+  /// Open calls by stream.
   absl::flat_hash_map<std::int32_t, std::shared_ptr<ClientCall>> calls_;
 };
 
 /// Unary call. `done(status, response)` is called once.
 template <class Response>
+/// Has no timeout of its own: the owner cancels, or the channel closes.
 class UnaryClientCall final : public ClientCall {
  public:
   using Done = std::move_only_function<void(const Status&, Response)>;

@@ -12,6 +12,7 @@ namespace {
 /// Flow-control windows per call and per connection.
 constexpr std::uint32_t call_window = 256 * 1024;
 constexpr std::int32_t connection_window = 4 * 1024 * 1024;
+/// Advertised limit of the header list; room for a bearer token and a trace context.
 constexpr std::uint32_t header_bytes_max = 16 * 1024;
 /// Stream reset limit: burst and rate per second; beyond it the connection is closed. A reset costs
 /// the client nothing and the server a whole call (HTTP/2 rapid reset, CVE-2023-44487).
@@ -41,6 +42,8 @@ struct Connection::Events {
 
   static int begin_headers(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      // nghttp2 delivers the header blocks of a connection one after the other, so one Head
+      // suffices.
       of(user).head_ = {};
     }
     return 0;
@@ -133,6 +136,7 @@ void Connection::open(OnClosed on_closed) {
 }
 
 void Connection::start_session() {
+  // The handshake is complete, so another client may start one.
   shares_.handshake.release();
   nghttp2_session_callbacks* events = nullptr;
   nghttp2_session_callbacks_new(&events);
@@ -144,7 +148,9 @@ void Connection::start_session() {
   nghttp2_session_callbacks_set_on_frame_send_callback(events, Events::frame_sent);
   nghttp2_option* options = nullptr;
   nghttp2_option_new(&options);
+  // The window is returned when messages are delivered, not when bytes arrive: backpressure.
   nghttp2_option_set_no_auto_window_update(options, 1);
+  // Closed streams are kept only for priorities, which the server ignores.
   nghttp2_option_set_no_closed_streams(options, 1);
   nghttp2_option_set_stream_reset_rate_limit(options, resets_burst, resets_per_second);
   make_session(Side::server, events, options, this);
@@ -168,6 +174,7 @@ void Connection::drain() {
   for (const auto& [stream, call] : calls) {
     call->finish({StatusCode::unavailable, "the server is stopping"});
   }
+  // GOAWAY makes clients open a new connection; streams up to the last id are still answered.
   nghttp2_submit_goaway(session(), NGHTTP2_FLAG_NONE,
                         nghttp2_session_get_last_proc_stream_id(session()), NGHTTP2_NO_ERROR,
                         nullptr, 0);
@@ -177,6 +184,7 @@ void Connection::drain() {
 void Connection::closed() {
   shares_ = {};
   context_.connections.erase(this);
+  // A copy: end_call() removes each call.
   const auto calls = calls_;
   for (const auto& [stream, call] : calls) {
     end_call(stream);
@@ -190,6 +198,7 @@ void Connection::closed() {
 
 void Connection::wrote() {
   for (const auto& call : std::exchange(drained_, {})) {
+    // An earlier callback may have ended this call or given it output.
     if (call->connection_ != nullptr && !call->has_queued()) {
       call->drained();
       call->deliver_messages();
@@ -264,6 +273,8 @@ void Connection::expire_requests(Clock::time_point now) {
 }
 
 void Connection::on_data(std::int32_t stream, std::span<const std::uint8_t> piece) {
+  // The connection window is returned at once, so that one paused call does not block the others;
+  // the window of the stream limits that call.
   nghttp2_session_consume_connection(session(), piece.size());
   auto* call = call_of(stream);
   if (call == nullptr || call->status_) {
@@ -308,6 +319,7 @@ void Connection::end_call(std::int32_t stream) {
   call->out_.clear();
   call->sent_ = 0;
   recount(call->accounted_bytes_, 0);
+  // Before the callbacks: what they send is discarded.
   call->connection_ = nullptr;
   if (call->on_ended_ != nullptr && *call->on_ended_) {
     (*call->on_ended_)(call->status_ ? call->status_->code : StatusCode::cancelled);
@@ -342,6 +354,7 @@ void Connection::recount(std::size_t& counted, std::size_t bytes) {
 
 void Connection::shed() {
   context_.limited("buffered_bytes");
+  // Excluded at once, so that one overload closes one connection and not several.
   context_.buffered -= buffered_;
   is_overfull_ = true;
   flush_soon();
@@ -458,6 +471,7 @@ std::ptrdiff_t Connection::read_pending(Call& call, std::span<std::uint8_t> room
       std::string().swap(call.out_);
     }
     if (call.status_) {
+      // The end of the data is not the end of the stream: the trailers follow.
       flags |= static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_EOF) |
                static_cast<std::uint32_t>(NGHTTP2_DATA_FLAG_NO_END_STREAM);
       submit_end(call, false);

@@ -28,12 +28,15 @@ namespace tenure::grpc {
 class Connection;
 
 /// Options and counters shared by all connections of a server. Loop thread only.
+/// Outlives the server and its connections.
 struct ServerContext {
   boost::asio::io_context& loop;
   /// Runs connection handlers, on the loop's thread.
   boost::asio::any_io_executor work{loop.get_executor()};
   Router router{};
+  /// Maximum size of a request message, unless the route has its own limit.
   std::size_t message_bytes_max = 64 * 1024;
+  /// HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS; nghttp2 refuses further streams.
   std::size_t calls_per_connection_max = 20'000;
   /// Bytes buffered for calls, responses and incomplete messages, per connection and in total. A
   /// connection over its limit is closed; over the total, the connection with the largest buffers
@@ -59,6 +62,10 @@ struct ServerContext {
 };
 
 /// Server side of one HTTP/2 connection; owns its calls. Loop thread only.
+///
+/// Memory accounting: the connection counts the bytes that it buffers for each call, and sheds load
+/// by closing. Flow control alone does not bound the output of streams to a client that does not
+/// read.
 class Connection final : public Http2Connection {
  public:
   using OnClosed = std::function<void(const std::shared_ptr<Connection>&)>;
@@ -93,10 +100,13 @@ class Connection final : public Http2Connection {
   void expire_requests(Clock::time_point now);
 
   // Interface for Call.
+  /// Called when a call has new output or a status.
   void schedule_write(Call& call);
+  /// Called when a call has delivered messages: returns their bytes to the flow-control window.
   void on_delivered(Call& call);
 
  private:
+  /// Header fields of a request that the server uses.
   struct Head {
     std::string path;
     std::string method;
@@ -109,33 +119,45 @@ class Connection final : public Http2Connection {
 
   void start_session() override;
   void closed() override;
+  /// Notifies the calls whose output was written; they may send more and read more.
   void wrote() override;
   [[nodiscard]] bool is_done() const override { return is_draining_ && calls_.empty(); }
   [[nodiscard]] bool is_overfull() const override { return is_overfull_; }
   [[nodiscard]] bool may_read() const override;
 
+  /// Call of a stream; null: refused or ended.
   [[nodiscard]] Call* call_of(std::int32_t stream) const;
+  /// Finds the route and opens the call, or refuses it. All headers have been received.
   void begin_call(std::int32_t stream);
   void on_data(std::int32_t stream, std::span<const std::uint8_t> piece);
+  /// The client has sent its last message.
   void half_close(std::int32_t stream);
+  /// The stream is closed: removes the call and calls its closed().
   void end_call(std::int32_t stream);
   void accept_call(std::int32_t stream, const Router::Route& route);
+  /// Submits the response headers; the messages follow through read_pending().
   void begin_response(Call& call);
+  /// Answers without a call: headers and status in one frame ("trailers-only" response).
   void refuse(std::int32_t stream, const Status& status);
+  /// Answers a request that is not gRPC.
   void refuse_http(std::int32_t stream, const char* http_status);
   /// Counts a rejected call until its response is written. False: too many; the stream is reset
   /// without a response, so rejections cannot fill the memory.
   [[nodiscard]] bool note_refusal(std::int32_t stream);
+  /// Submits the status as trailers, or with the headers if the call has sent no message.
   void submit_end(Call& call, bool with_head);
   [[nodiscard]] std::ptrdiff_t read_pending(Call& call, std::span<std::uint8_t> room,
                                             std::uint32_t& flags);
   /// Updates the buffered bytes of a call.
   void count(Call& call);
+  /// Changes a counted size, the sums of the connection and of the server, and sheds load over a
+  /// limit.
   void recount(std::size_t& counted, std::size_t bytes);
 
   ServerContext& context_;
   std::string peer_;
   OnClosed on_closed_;
+  /// Open calls by stream; owns them.
   absl::flat_hash_map<std::int32_t, std::shared_ptr<Call>> calls_;
   std::vector<std::shared_ptr<Call>>
       drained_;  ///< Calls whose queue has become empty; drained() is pending.

@@ -65,6 +65,8 @@ void Http2Connection::check(Clock::time_point now, const KeepAlive& keep_alive) 
     return;
   }
   if (is_ping_outstanding_) {
+    // Any received byte proves that the peer lives, also while its answer to the ping is behind
+    // them.
     if (now - std::max(last_ping_, last_received_) > keep_alive.ping_timeout) {
       close();
     }
@@ -82,6 +84,7 @@ void Http2Connection::close() {
   if (std::exchange(is_closed_, true)) {
     return;
   }
+  // closed() may release the last reference of the owner.
   const auto self = shared_from_this();
   transport_->close();
   closed();
@@ -134,6 +137,7 @@ void Http2Connection::flush() {
   if (is_overfull()) {
     close();
   }
+  // A pending write calls flush() again when it ends.
   if (is_closed_ || is_writing_ || !session_) {
     return;
   }
@@ -167,6 +171,7 @@ void Http2Connection::flush() {
     error ? self->close() : self->flush();
     self->resume_reading();
   });
+  // Last: it may submit more output, which the end of this write sends.
   wrote();
 }
 

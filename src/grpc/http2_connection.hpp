@@ -17,11 +17,19 @@ namespace tenure::grpc {
 
 /// HTTP/2 connection, base of the server and the client side: moves bytes between a transport and
 /// nghttp2, batches writes, and detects a dead peer by pings. Loop thread only.
+///
+/// Life: open() → TLS handshake → start_session() → closed(). Pending operations of the transport
+/// hold a shared_ptr. Derived classes submit frames to session() and call flush_soon().
+///
+/// Batching: all frames submitted in one iteration of the loop leave in one write, which saves
+/// system calls and TLS records when many calls end at the same time.
 class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// Times of the check for a dead peer; see check().
   struct KeepAlive {
+    /// Silence after which a ping is sent.
     std::chrono::milliseconds ping_interval{10'000};
     /// A peer that does not answer a ping within this time is considered dead, even without a FIN.
     std::chrono::milliseconds ping_timeout{5'000};
@@ -38,6 +46,7 @@ class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
   void check(Clock::time_point now) { check(now, keep_alive_); }
   /// The same with other intervals.
   void check(Clock::time_point now, const KeepAlive& keep_alive);
+  /// Closes the transport and calls closed(). Idempotent.
   void close();
   /// Reason of the close, if the transport or a protocol error gave one.
   [[nodiscard]] const boost::system::error_code& close_error() const noexcept {
@@ -51,6 +60,7 @@ class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
 
   /// Performs the TLS handshake, then calls start_session() and reads.
   void open();
+  /// Called once, when bytes can be exchanged. Must call make_session().
   virtual void start_session() = 0;
   /// Called once, after the close.
   virtual void closed() = 0;
@@ -84,7 +94,9 @@ class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
 
   /// Starts the next read, unless one is pending or reading is paused.
   void resume_reading();
+  /// Passes received bytes to nghttp2, which runs the callbacks of the derived class.
   void arrived(std::span<const std::uint8_t> bytes);
+  /// Writes what nghttp2 has queued, unless a write is pending; closes if nothing is left to do.
   void flush();
 
   boost::asio::any_io_executor executor_;
@@ -96,8 +108,11 @@ class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
   Clock::time_point last_ping_;      ///< Time of the last ping.
   boost::system::error_code close_error_;
   bool is_ping_outstanding_ = false;
+  /// A read of the transport is pending.
   bool is_reading_ = false;
+  /// A write of the transport is pending; it refers to out_.
   bool is_writing_ = false;
+  /// flush() is posted to the executor.
   bool is_flush_due_ = false;
   bool has_protocol_error_ =
       false;  ///< The peer violated HTTP/2; the connection closes after the pending output.

@@ -3,6 +3,7 @@
 namespace tenure::grpc {
 namespace {
 
+/// One byte of compression flag, four of length.
 constexpr std::size_t prefix_bytes = 5;
 /// Capacity that an empty reader may keep. Connections charge buffered bytes, not empty buffers.
 constexpr std::size_t idle_message_bytes = 4 * 1024;
@@ -34,6 +35,7 @@ void MessageReader::add(std::span<const std::uint8_t> piece) {
   if (error_ != Error::none) {
     return;
   }
+  // Moves the incomplete rest to the front once per arrival, not once per message.
   if (begin_ > 0) {
     buffer_.erase(0, begin_);
     begin_ = 0;
@@ -53,6 +55,7 @@ std::optional<std::string_view> MessageReader::next() {
   for (std::size_t n = 1; n < prefix_bytes; ++n) {
     size = (size << 8U) | byte_at(buffer_, begin_ + n);
   }
+  // Checked when the length is known: an oversized message is never buffered completely.
   if (size > bytes_max_) {
     error_ = Error::too_large;
     return std::nullopt;

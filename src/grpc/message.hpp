@@ -16,6 +16,9 @@ namespace tenure::grpc {
 void append_framed(const google::protobuf::MessageLite& message, std::string& out);
 
 /// Splits received bytes into gRPC messages.
+///
+/// Keeps incomplete messages. After an error it returns no further message, because the message
+/// boundaries are lost. Not thread safe.
 class MessageReader {
  public:
   /// Error that prevents reading further messages.
@@ -23,6 +26,7 @@ class MessageReader {
 
   explicit MessageReader(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
+  /// Appends received bytes. Invalidates the last result of next().
   void add(std::span<const std::uint8_t> piece);
   /// Next complete message; nullopt: incomplete. Valid until the next call.
   [[nodiscard]] std::optional<std::string_view> next();
@@ -31,6 +35,7 @@ class MessageReader {
   [[nodiscard]] std::size_t waiting() const noexcept { return buffer_.size() - begin_; }
   /// Maximum message size.
   [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
+  /// Drops all bytes.
   void clear();
   /// Frees the capacity of an empty buffer.
   void trim();

@@ -15,8 +15,10 @@
 namespace tenure::grpc {
 
 /// Maps method paths to call factories.
+/// Filled before the server starts and constant afterwards: open calls refer to their route.
 class Router {
  public:
+  /// Creates a call. Never returns null: a rejected call is one that has already finished.
   using Open = std::function<std::shared_ptr<Call>(const CallInfo&)>;
   /// Called with the status code of each ended call.
   using Ended = std::function<void(StatusCode)>;
@@ -26,6 +28,7 @@ class Router {
   /// Whether a call requires authentication. Unauthenticated calls are limited per connection
   /// (ServerContext::open_calls_max).
   enum class Authentication : std::uint8_t { required, none };
+  /// How the calls of one path are opened, counted and limited.
   struct Route {
     Open open;
     Ended ended;
@@ -39,6 +42,7 @@ class Router {
   void add(std::string path, Route route) {
     routes_.insert_or_assign(std::move(path), std::move(route));
   }
+  /// Null: unknown path.
   [[nodiscard]] const Route* find(const std::string& path) const {
     const auto it = routes_.find(path);
     return it == routes_.end() ? nullptr : &it->second;

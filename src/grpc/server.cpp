@@ -36,6 +36,7 @@ Result<std::uint16_t> Server::listen() {
       return std::unexpected(context.error());
     }
     tls_ = *std::move(context);
+    // One thread: a transport requires an executor that runs one handler at a time.
     handshakes_.emplace(1);
   }
   const auto refused = [&](const error_code& error) {
@@ -52,6 +53,7 @@ Result<std::uint16_t> Server::listen() {
   const tcp::endpoint endpoint = found.begin()->endpoint();
   acceptor_.open(endpoint.protocol(), error);
   if (!error) {
+    // A child process must not inherit the port.
     ::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
     acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   }
@@ -113,6 +115,7 @@ void Server::drain_connections(std::chrono::milliseconds timeout, std::function<
       }
     }
   });
+  // A copy: a drained connection can close at once and remove itself.
   const auto all = connections_;
   for (const auto& connection : all) {
     connection->drain();
@@ -152,6 +155,7 @@ void Server::admit(tcp::socket socket) {
     return;
   }
   const auto network = net::network_of(peer.address());
+  // Dropping the socket closes it. No reply is sent, because that would cost a handshake with TLS.
   auto share = shares_.take(network);
   if (!share) {
     options_.on_connection_rejected();
@@ -163,6 +167,7 @@ void Server::admit(tcp::socket socket) {
     context_.limited("tls_handshakes");
     return;
   }
+  // Connections batch their writes already; Nagle's algorithm would only delay them.
   socket.set_option(tcp::no_delay(true), error);
   auto transport =
       tls_ ? net::tls_server_transport(std::move(socket), *tls_, handshakes_->get_executor())

@@ -38,6 +38,9 @@ struct ServerOptions {
 /// gRPC server: accepts connections and runs their calls on the loop's thread; TLS handshakes are
 /// computed on a separate thread. The connection limit keeps file descriptors available, also for
 /// the log. One address gets three quarters of the connections.
+///
+/// Sequence: listen(), open(), stop_accepting(), stop(). Between the last two, open calls can still
+/// be answered, so their clients learn the outcome or the reason.
 class Server : public std::enable_shared_from_this<Server> {
  public:
   Server(ServerContext& context, ServerOptions options);
@@ -55,21 +58,29 @@ class Server : public std::enable_shared_from_this<Server> {
   void stop(std::chrono::milliseconds timeout);
 
  private:
+  /// Accepts connections one after the other until stop_accepting().
   void accept();
+  /// Opens a connection for an accepted socket, or closes it if a limit is reached.
   void admit(boost::asio::ip::tcp::socket socket);
+  /// Checks keep-alives and request deadlines at intervals. One timer for all connections is
+  /// cheaper than one each.
   void check_soon();
   void drain_connections(std::chrono::milliseconds timeout, std::function<void()> done);
+  /// Completes stop() when the last connection is closed.
   void done_if_empty();
 
   ServerContext& context_;
   ServerOptions options_;
+  /// Context of new connections; null: plain text.
   std::unique_ptr<boost::asio::ssl::context> tls_;
   std::optional<boost::asio::thread_pool> handshakes_;  ///< Computes TLS handshakes.
   net::HandshakeLimiter limiter_;
+  /// Connections per client address.
   net::Shares shares_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer timer_;
   absl::flat_hash_set<std::shared_ptr<Connection>> connections_;
+  /// Completion of drain_connections(); empty: not draining.
   std::function<void()> on_empty_;
   bool is_accepting_stopped_ = false;
 };

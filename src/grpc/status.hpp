@@ -42,6 +42,7 @@ struct MetadataField {
 inline constexpr std::size_t trailers_max =
     4;  ///< Maximum number of trailing metadata fields per status; more are dropped.
 
+/// Result of a call: code, human-readable message and trailing metadata.
 struct Status {
   StatusCode code = StatusCode::ok;
   std::string message{};

@@ -7,6 +7,7 @@
 namespace tenure::grpc {
 
 Status status_from(const boost::system::error_code& code) {
+  // nghttp2 rejected the bytes: another service listens at this address.
   if (code == boost::system::errc::protocol_error) {
     return {StatusCode::unavailable, "the server does not speak gRPC"};
   }

@@ -12,6 +12,7 @@
 namespace tenure::wire {
 namespace {
 
+/// Without leading zeros.
 void append_hex(std::string& text, std::uint64_t value) {
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.begin(), digits.end(), value, 16).ptr;
@@ -26,6 +27,7 @@ void write_refused(const core::Refused& refused, v1::Refused& out) {
   }
 }
 
+/// UNSPECIFIED: the error is no ordinary result, so the call fails with a status.
 v1::Reason reason_of(Errc code) {
   switch (code) {
     case Errc::would_block: return v1::REASON_WOULD_BLOCK;
@@ -36,6 +38,7 @@ v1::Reason reason_of(Errc code) {
   }
 }
 
+/// Effect of an event on the record of the lock.
 v1::Change change_of(const core::Event& event) {
   switch (event.type) {
     case core::EventType::granted:
@@ -44,11 +47,13 @@ v1::Change change_of(const core::Event& event) {
     case core::EventType::expired:
     case core::EventType::revoked:
     case core::EventType::forced:
+      // Without a token the event ended a wait.
       return event.token == core::FencingToken{} ? v1::CHANGE_NONE : v1::CHANGE_DELETE;
     default: return v1::CHANGE_NONE;
   }
 }
 
+/// Record of the hold that the event concerns.
 void write_record(const core::Event& event, v1::LockRecord& out) {
   out.set_key(event.item.name);
   out.set_owner(event.owner);
@@ -85,6 +90,7 @@ class OutcomeWriter {
   void operator()(const core::Renewed& renewed) {
     auto& left = *out_.mutable_renewed();
     for (const auto& answer : renewed.answers) {
+      // In the order of the request; 0: the lease does not exist.
       left.add_ttl_ms(answer.ttl ? milliseconds(*answer.ttl) : 0);
       if (answer.is_unconfirmed) {
         left.add_unconfirmed(answer.id.get());
@@ -105,6 +111,7 @@ class OutcomeWriter {
 }  // namespace
 
 std::string key_of(const core::Acquire& acquire) {
+  // An empty request is possible here: the store rejects it later.
   auto key = acquire.items.empty() ? std::string() : std::string(acquire.items.front().name);
   key += '/';
   append_hex(key, acquire.lease.get());
@@ -115,6 +122,7 @@ std::string key_of(const core::Acquire& acquire) {
 
 std::uint64_t milliseconds(core::ClusterTime time) {
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  // A deadline in the past is no time left; the protobuf field is unsigned.
   return whole < 0 ? 0 : static_cast<std::uint64_t>(whole);
 }
 
@@ -159,6 +167,7 @@ void write(const core::Event& event, PreviousRecord previous, v1::Event& out) {
     write_record(event, *out.mutable_record());
     return;
   }
+  // A delete event names the lock and the revision; everything else is in `previous`.
   out.mutable_record()->set_key(event.item.name);
   out.mutable_record()->set_mod_revision(event.revision.get());
   if (previous == PreviousRecord::include) {

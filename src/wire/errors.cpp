@@ -5,6 +5,8 @@
 namespace tenure::wire {
 namespace {
 
+/// Several errors share a gRPC code: gRPC has no code for locks. A switch without default makes the
+/// compiler report a new error without a status.
 grpc::StatusCode status_code_of(Errc code) {
   switch (code) {
     case Errc::would_block: return grpc::StatusCode::failed_precondition;

@@ -11,8 +11,10 @@ namespace tenure::wire {
 /// gRPC status of an error; docs/reference/grpc.md has the table.
 [[nodiscard]] grpc::Status status_of(const Error& error);
 
+/// NOT_FOUND. Also the answer for a lease of another user, which must look like an unknown one.
 [[nodiscard]] grpc::Status lease_lost(core::LeaseId lease);
 
+/// Code of a Session outcome, where gRPC has no status per operation.
 [[nodiscard]] v1::Code code_of(Errc code);
 
 }  // namespace tenure::wire

@@ -15,8 +15,10 @@ void write(const BytesRange& range, v1::Range& out) {
   }
 }
 
+/// An item without a claim locks the whole name in exclusive mode.
 Result<core::Claim> claim_from(const v1::Item& item) {
   switch (item.claim_case()) {
+    // 0 permits are not a request; an unset field means one.
     case v1::Item::kPermits:
       return core::Permits{.capacity = item.permits().capacity(),
                            .wanted = item.permits().wanted() == 0 ? 1 : item.permits().wanted()};
@@ -52,6 +54,7 @@ Result<LockMode> mode_from(v1::Mode mode) {
                                             " is not known; 1 (IS) to " +
                                             std::to_string(v1::Mode_MAX) + " (X) are");
   }
+  // Inverse of mode_of(), which asserts the numbers.
   return static_cast<LockMode>(static_cast<int>(mode) - 1);
 }
 

@@ -16,10 +16,12 @@ constexpr std::chrono::milliseconds ttl_default = std::chrono::seconds(30);
 /// Above every limit, and far from overflowing microseconds.
 constexpr std::uint64_t milliseconds_max = 1'000'000'000'000;
 
+/// Clamps, so that the conversion cannot overflow; the store rejects a TTL over its limit.
 core::ClusterTime time_from(std::uint64_t milliseconds) {
   return std::chrono::milliseconds(std::min(milliseconds, milliseconds_max));
 }
 
+/// proto3 keeps unknown numbers of an enum, so a newer client can send any value.
 Result<core::SelfConflict> self_conflict_from(v1::SelfConflict policy) {
   switch (policy) {
     case v1::SELF_CONFLICT_REFUSE: return core::SelfConflict::refuse;
@@ -43,6 +45,7 @@ Result<core::Acquire> begin_acquire(const Request& request) {
                         .self_conflict = *again,
                         .owner = request.owner(),
                         .metadata = request.metadata()};
+  // The number of items is bounded by the message size here and by a limit in the store.
   acquire.items.reserve(static_cast<std::size_t>(request.items_size()));
   for (const auto& wanted : request.items()) {
     auto item = item_from(wanted);
@@ -76,6 +79,7 @@ template <class Request>
 Result<core::Release> any_release(const Request& request) {
   core::Release release{.lease = core::LeaseId(request.lease_id()),
                         .request = core::RequestId(request.request_id())};
+  // Both empty, or both set.
   if (request.name().empty() == (request.fencing_token() == 0)) {
     return fail(Errc::invalid_argument, "either name or fencing_token, and one of them");
   }
@@ -111,6 +115,7 @@ Result<core::Downgrade> any_downgrade(const Request& request) {
 }
 
 template <class Request>
+/// Id 0: the store chooses one. A TTL of 0 is the default.
 core::GrantLease any_grant(const Request& request) {
   return {.id = core::LeaseId(request.id()),
           .request = core::RequestId(request.request_id()),
@@ -122,6 +127,7 @@ core::GrantLease any_grant(const Request& request) {
 Result<core::Acquire> acquire_from(const v1::LockRequest& request) {
   auto acquire = named_acquire(request);
   if (acquire && request.has_timeout_ms() && request.timeout_ms() == 0) {
+    // The store then answers at once: a timeout of 0 never enters the queue.
     acquire->queue = core::Queue::skip;
   }
   return acquire;

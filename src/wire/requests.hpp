@@ -18,6 +18,7 @@ namespace tenure::wire {
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::TryLockRequest& request);
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::Acquire& request);
 
+/// Names the hold by its fencing token, or by lock name and, in a space, by range.
 [[nodiscard]] Result<core::Release> release_from(const v1::UnlockRequest& request);
 [[nodiscard]] Result<core::Release> release_from(const v1::Release& request);
 
@@ -26,6 +27,7 @@ namespace tenure::wire {
 [[nodiscard]] Result<core::Downgrade> downgrade_from(const v1::Downgrade& request);
 
 /// Renewal of leases, or a TTL change of one lease.
+/// `invalid_argument`: a TTL together with several leases.
 [[nodiscard]] Result<core::Command> renewal_from(const v1::LeaseKeepAliveRequest& request);
 [[nodiscard]] core::SetTtl set_ttl_from(const v1::SetTtl& request);
 

@@ -18,6 +18,7 @@ namespace {
 /// A page ends with the lock that exceeds this size: gRPC clients accept 4 MiB by default.
 constexpr std::size_t page_bytes = std::size_t{1} << 20;
 
+/// Writes all limits by name. for_each_limit() makes a new limit appear without a change here.
 void write_limits(const core::Limits& limits,
                   google::protobuf::Map<std::string, std::uint64_t>& out) {
   core::for_each_limit(limits, [&](const char* name, const auto& value) {
@@ -83,7 +84,10 @@ void AdminService::add_to(Routes& routes) {
 
 void AdminService::list(const v1::ListRequest& request, const ReplyPtr<v1::ListResponse>& reply) {
   const auto limit = page_size(request.limit());
+  // The position of a page is the last lock of the page before, not an index: locks come and go
+  // between the pages.
   core::Resource after{.name = request.after(), .kind = kind_of(request.after_is_space())};
+  // Denied only if no name under the prefix is readable; otherwise the page omits unreadable names.
   if (!access_of(reply->principal).may_any(auth::Verb::read, request.prefix()) &&
       reply_if_denied(reply, auth::Verb::read, request.prefix())) {
     return;
@@ -92,6 +96,7 @@ void AdminService::list(const v1::ListRequest& request, const ReplyPtr<v1::ListR
                  [after, limit, prefix = request.prefix(), access = access_of(reply->principal)](
                      const View& view, v1::ListResponse& out) {
                    const auto& locks = view.state.locks.locks();
+                   // A position before the prefix must not start the page outside of the selection.
                    auto it = after.name.view() < prefix
                                  ? locks.lower_bound(core::ResourceView{.name = prefix})
                                  : locks.upper_bound(after);
@@ -106,6 +111,7 @@ void AdminService::list(const v1::ListRequest& request, const ReplyPtr<v1::ListR
                      bytes += lock.ByteSizeLong();
                      ++it;
                    }
+                   // Also true if the page ended early because of its size.
                    out.set_more(is_wanted());
                    return grpc::Status{};
                  });
@@ -136,10 +142,12 @@ void AdminService::force_release(const v1::ForceReleaseRequest& request,
   }
   core::ForceRelease force{
       .resource = {.name = request.name(), .kind = kind_of(request.is_space())}};
+  // 0 releases all holders; a token restricts the release to one of them.
   if (request.fencing_token() != 0) {
     force.token = core::FencingToken(request.fencing_token());
   }
   const auto access = access_of(reply->principal);
+  // The event records the operator. Without users the address is the best evidence.
   force.operator_name = access.user() == nullptr ? reply->peer() : access.user()->name;
   force.reason = request.reason();
   propose_and_reply<core::Forced>(context_, reply, std::move(force),
@@ -157,6 +165,7 @@ void AdminService::compact(const v1::CompactRequest& request,
 
 void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
                             const ReplyPtr<v1::SnapshotResponse>& reply) {
+  // The callback runs when the snapshot is durable.
   context_.store.take_snapshot([&context = context_, reply](const Result<std::uint64_t>& index) {
     if (!index) {
       reply_error(context, reply, index.error());
@@ -174,6 +183,7 @@ void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
 
 void AdminService::reload_users(const v1::ReloadUsersRequest& /*request*/,
                                 const ReplyPtr<v1::ReloadUsersResponse>& reply) {
+  // An error, not success: an operator would otherwise believe that users are now enforced.
   if (!context_.reload && context_.authorizer == nullptr) {
     reply->complete({grpc::StatusCode::failed_precondition,
                      "neither users nor certificates are configured; start tenured with "

@@ -19,6 +19,7 @@ class RejectedCall final : public grpc::Call {
   using Call::Call;
 
  private:
+  // Messages that were in flight before the rejection are dropped.
   void received(std::string_view /*message*/) override {}
   void half_closed() override {}
   void closed() override {}
@@ -26,6 +27,8 @@ class RejectedCall final : public grpc::Call {
 
 auth::Credentials credentials_of(const grpc::CallInfo& info) {
   auto credentials = auth::Authorizer::credentials_from(info.authorization);
+  // A token takes precedence over the client certificate, so clients that share a certificate can
+  // still identify themselves.
   if (std::holds_alternative<std::monostate>(credentials)) {
     if (auto names = auth::certificate_names(info.connection.tls()); !names.empty()) {
       return names;
@@ -35,6 +38,8 @@ auth::Credentials credentials_of(const grpc::CallInfo& info) {
 }
 
 /// Replaces each lease id in an operation by `visit(id)`.
+/// The switch has no default: the compiler reports an operation without a case, which would
+/// otherwise be executed without a check of its lease.
 template <class Visit>
 void each_lease(v1::Operation& operation, Visit visit) {
   const auto visit_one = [&](auto& part) { part.set_lease_id(visit(part.lease_id())); };
@@ -136,6 +141,7 @@ std::optional<Error> check_operation(auth::Principal& principal, const v1::Opera
 
 void mask_foreign_leases(auth::Principal& principal, const core::State& state,
                          v1::Operation& operation) {
+  // 0 is never the id of a lease, so the operation fails as for any unknown lease.
   each_lease(operation, [&](std::uint64_t lease) {
     return is_foreign(&principal, state, core::LeaseId(lease)) ? 0 : lease;
   });
@@ -169,6 +175,7 @@ void bind_to_principal(auth::Principal* principal, core::GrantLease& grant) {
   }
   grant.client = auth::qualified_client(*user, grant.client);
   grant.user = user->name;
+  // Sequential ids would let a user guess and probe the leases of others.
   if (grant.id == core::LeaseId{}) {
     grant.id = core::LeaseId(sys::random_id());
   }

@@ -22,9 +22,11 @@ using OpenCall = std::function<std::shared_ptr<grpc::Call>(const grpc::CallInfo&
                                                            std::unique_ptr<auth::Principal>)>;
 /// Authenticates the client and checks the permission before `open` runs. A denied client gets a
 /// call that has already failed.
+/// A null authorizer, or Permission::none, passes every call with a null principal.
 [[nodiscard]] grpc::Router::Open with_authorization(auth::Authorizer* authorizer,
                                                     auth::Permission permission, OpenCall open);
 
+/// UNAUTHENTICATED for a client without valid credentials, else PERMISSION_DENIED.
 [[nodiscard]] grpc::Status status_of(const auth::AccessDenied& denial);
 
 /// Checks the lock right on all names of the items; nullopt: granted.
@@ -47,6 +49,7 @@ void mask_foreign_leases(auth::Principal& principal, const core::State& state,
                          core::Command& renewal);
 
 /// Redacts unreadable names and owners in the cycle of a deadlock.
+/// No effect on other outcomes.
 void redact_unreadable(auth::Principal* principal, core::Outcome& outcome);
 
 /// Binds a new lease to the user: records the authenticated name, prefixes the client name with it,

@@ -13,6 +13,7 @@
 namespace tenure::server {
 namespace {
 
+// Rows of a reply: enough for an operator, small enough for one message.
 constexpr std::size_t holders_shown_max = 100;
 constexpr std::size_t waiters_shown_max = 100;
 constexpr int blockers_shown_max = 16;
@@ -60,6 +61,7 @@ void write_blockers(const core::Wait& wait, const core::Resource& resource, cons
     if (is_full(hold.items.size())) {
       return;
     }
+    // An upgrade does not wait for the hold that it upgrades.
     if (wait.upgrades != token && blocks(hold, wait, resource)) {
       auto& blocker = *out.add_blockers();
       blocker.set_lease_id(hold.lease.get());
@@ -67,8 +69,10 @@ void write_blockers(const core::Wait& wait, const core::Resource& resource, cons
       blocker.set_fencing_token(token.get());
     }
   }
+  // Waits ahead block too: the queue is FIFO, and no request overtakes a conflicting one.
   for (const auto turn : lock.queue()) {
     const auto& ahead = *view.state.locks.find(turn.ticket);
+    // The queue is sorted by turn, so the first wait that is not ahead ends the search.
     if (!(turn < wait.turn()) || is_full(ahead.items.size())) {
       return;
     }
@@ -116,6 +120,7 @@ void write_waits_of_holders(const core::Lock& lock, const View& view, const auth
                             v1::ExplainResponse& out) {
   std::size_t looked_at = 0;
   for (const auto token : lock.holds()) {
+    // Holders without waits count too, because visiting them costs time.
     if (++looked_at > waits_looked_at_max) {
       return;
     }
@@ -139,6 +144,7 @@ void write_waits_of_holders(const core::Lock& lock, const View& view, const auth
   }
 }
 
+/// Owner and lease for the summary; the owner is a free text and may be empty.
 std::string who(const std::string& owner, std::uint64_t lease) {
   return (owner.empty() ? std::string("unnamed owner") : owner) + " (lease " +
          std::to_string(lease) + ")";
@@ -151,6 +157,7 @@ std::string summary_of(const v1::ExplainResponse& explained, const std::string& 
   }
   std::string text = name;
   if (lock.holder_count() == 0) {
+    // A request for several locks is granted atomically, so it can wait at a free lock.
     text += " is free, but its waiters also wait for other locks";
   } else {
     const auto& first = lock.holders(0);

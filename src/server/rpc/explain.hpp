@@ -9,6 +9,7 @@
 namespace tenure::server {
 
 /// Messages of Admin.List and Admin.Explain.
+// Not filtered: the caller has checked the permission to read the lock.
 void write_holder(const core::Hold& hold, const core::Item& item, const View& view,
                   v1::Holder& out);
 void write(const core::Resource& resource, const core::Lock& lock, const View& view,

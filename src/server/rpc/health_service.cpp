@@ -10,6 +10,8 @@
 namespace tenure::server {
 namespace {
 
+/// Upper bound for the delay of a notification. One peek per interval, whatever the number of
+/// watches.
 constexpr std::chrono::milliseconds poll_interval{500};
 
 }  // namespace
@@ -27,6 +29,7 @@ class HealthService::Watch final : public grpc::Call {
 
   void notify() {
     const auto now = service_.status_of(wanted_.service());
+    // Only changes are sent, as the gRPC health checking protocol requires.
     if (has_request_ && std::exchange(last_, now.status()) != now.status()) {
       send(now);
     }
@@ -47,6 +50,7 @@ class HealthService::Watch final : public grpc::Call {
   const grpc::Connection* connection_;  ///< Only compared, never dereferenced.
   HealthService& service_;
   HealthCheckRequest wanted_;
+  /// Last status sent; -1: none, so the first status is always sent.
   int last_ = -1;
   bool has_request_ = false;
 };
@@ -104,6 +108,7 @@ void HealthService::check(const HealthCheckRequest& request, const ReplyPtr<Answ
       return;
     }
     const bool serves = reply->response.status() == HealthCheckResponse::SERVING;
+    // Load balancers read the status; clients that read the trailers find the leader directly.
     reply->complete(serves || !view ? grpc::Status{}
                                     : context_.leadership.with_leader({}, view->log));
   });
@@ -116,6 +121,7 @@ void HealthService::schedule_poll() {
   poll_timer_.expires_after(poll_interval);
   poll_timer_.async_wait([this](const boost::system::error_code& error) {
     is_poll_scheduled_ = false;
+    // Without watches the polling stops; the next watch starts it again.
     if (error || is_stopped_ || watches_.empty()) {
       return;
     }

@@ -31,16 +31,20 @@ class HealthService final : public Listener {
   /// REQUIRES: this outlives the routes.
   void add_to(Routes& routes);
 
+  // Listener
   void role_changed(const LogPosition& log) override;
   /// Reports NOT_SERVING from now on.
   void stop();
 
  private:
   using Answer = ::grpc::health::v1::HealthCheckResponse;
+  /// Open Health.Watch call.
   class Watch;
 
   void check(const ::grpc::health::v1::HealthCheckRequest& request, const ReplyPtr<Answer>& reply);
+  /// Status of a service: empty for the whole server, or a full service name.
   [[nodiscard]] Answer status_of(const std::string& service) const;
+  /// Opens a watch, or returns a call that has failed because a limit is reached.
   [[nodiscard]] std::shared_ptr<grpc::Call> open_watch(const grpc::CallInfo& info);
   /// Updates the roles and notifies the watches on a change.
   void update_roles(const LogPosition& log);

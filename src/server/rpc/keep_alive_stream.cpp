@@ -18,6 +18,7 @@ void KeepAliveStream::on_request(v1::LeaseKeepAliveRequest& request) {
   auto renewal = wire::renewal_from(request);
   std::vector<std::uint64_t> asked;
   if (principal_) {
+    // Foreign ids are masked below, but the response must repeat the id that the client sent.
     asked.push_back(request.id());
     asked.insert(asked.end(), request.more_ids().begin(), request.more_ids().end());
   }
@@ -28,6 +29,7 @@ void KeepAliveStream::on_request(v1::LeaseKeepAliveRequest& request) {
   if (principal_) {
     mask_foreign_leases(*principal_, context_.store.state(), *renewal);
   }
+  // Flow control: a client that sends faster than renewals become durable is not read.
   if (++in_flight_ >= context_.limits.operations_in_flight_max) {
     pause_reading();
   }
@@ -46,10 +48,12 @@ void KeepAliveStream::decided(const Result<Decided>& result,
       v1::LeaseKeepAliveResponse response;
       context_.write_header(*result, *response.mutable_header());
       response.set_id(asked.empty() ? answer.id.get() : asked[index]);
+      // 0: the lease does not exist any more; the stream continues for the other leases.
       response.set_ttl_ms(answer.ttl ? wire::milliseconds(*answer.ttl) : 0);
       send(std::move(response));
     }
   } else if (!result) {
+    // Ends the stream without operation_done(): the count no longer matters.
     fail_stream(result.error());
     return;
   } else if (const auto* refused = std::get_if<core::Refused>(&result->outcome)) {

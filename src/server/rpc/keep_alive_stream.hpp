@@ -18,6 +18,7 @@ class KeepAliveStream final : public Stream<v1::LeaseKeepAliveRequest, v1::Lease
 
  private:
   void on_request(v1::LeaseKeepAliveRequest& request) override;
+  /// The stream ends when the renewals in progress are decided.
   void half_closed() override;
   void closed() override {}
   void on_leadership_lost() override { fail_stream(leadership_lost()); }

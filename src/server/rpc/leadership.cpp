@@ -24,6 +24,7 @@ void Leadership::reject(const Error& error, Answer answer) {
     answer(std::move(status));
     return;
   }
+  // The leader is read now and not when the error occurred: it may be known only since then.
   store_.peek([this, status = std::move(status),
                answer = std::move(answer)](const Result<View>& view) mutable {
     answer(view ? with_leader(std::move(status), view->log) : std::move(status));
@@ -31,11 +32,13 @@ void Leadership::reject(const Error& error, Answer answer) {
 }
 
 grpc::Status Leadership::with_leader(grpc::Status status, const LogPosition& log) const {
+  // A stopping leader would redirect clients to itself.
   const bool is_us = log.leader == store_.identity().member;
   if (log.leader == 0 || (is_us && is_stopping_)) {
     return status;
   }
   status.trailers.push_back({"tenure-leader-id", std::to_string(log.leader)});
+  // The address comes from the configuration of a member and could contain any bytes.
   if (is_plain(log.leader_address)) {
     status.trailers.push_back({"tenure-leader", log.leader_address});
   }
@@ -47,6 +50,7 @@ void Leadership::role_changed(const LogPosition& log) {
   if (!was_leader || log.is_leader) {
     return;
   }
+  // A copy with shared ownership: ending a call can destroy it or others, which changes calls_.
   std::vector<std::shared_ptr<LeaderBoundCall>> under_way;
   for (auto* led : calls_) {
     if (auto kept = led->keep_alive()) {

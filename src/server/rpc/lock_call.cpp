@@ -9,9 +9,11 @@
 namespace tenure::server {
 namespace {
 
+/// A busy lock is a normal response, not a gRPC error: clients need the cycle as data.
 void answer(RpcContext& context, core::LeaseId lease, const ReplyPtr<v1::LockResponse>& reply,
             const PendingAcquire::Completion& end) {
   auto& response = reply->response;
+  // Revision and term of the grant, not of the current state.
   const auto write_header = [&] {
     context.write_header(end.revision, end.term, *response.mutable_header());
   };
@@ -52,6 +54,8 @@ void run_lock_call(RpcContext& context, PendingAcquire::Request order,
       std::move(order), [&context, lease, reply](const PendingAcquire::Completion& end) {
         answer(context, lease, reply, end);
       });
+  // Installed after begin(): the request may be complete already, then weak is expired or its
+  // disconnect has no effect.
   reply->on_disconnect = [weak = std::weak_ptr(acquisition)] {
     if (const auto here = weak.lock()) {
       here->on_disconnect();

@@ -35,6 +35,7 @@ void write(const core::Lease& lease, const View& view, v1::Lease& out) {
   out.set_user(lease.user);
 }
 
+/// Readable items of a hold, or of a wait with token 0.
 template <class Record>
 void write_items(const Record& record, core::FencingToken token, const auth::Access& access,
                  google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& out) {
@@ -49,6 +50,7 @@ void write_items(const Record& record, core::FencingToken token, const auth::Acc
   }
 }
 
+/// A client that sends no request id cannot retry, so a grant it misses is released at once.
 PendingAcquire::Request order_of(core::Acquire acquire) {
   PendingAcquire::Request order{.acquire = std::move(acquire)};
   if (order.acquire.request == core::RequestId{}) {
@@ -87,6 +89,7 @@ void LockService::lock(const v1::LockRequest& request, const ReplyPtr<v1::LockRe
     return;
   }
   auto order = order_of(*std::move(acquire));
+  // No timeout: the call waits until the grant, the end of the lease or a disconnect.
   if (request.has_timeout_ms() && request.timeout_ms() < timeout_ms_max) {
     order.timeout = std::chrono::milliseconds(request.timeout_ms());
   }
@@ -144,6 +147,7 @@ void LockService::grant(const v1::LeaseGrantRequest& request,
                         const ReplyPtr<v1::LeaseGrantResponse>& reply) {
   auto grant = wire::grant_from(request);
   grant.address = reply->peer();
+  // Leases without a client name are listed by address.
   grant.client = request.client().empty() ? grant.address : request.client();
   bind_to_principal(reply->principal.get(), grant);
   propose_and_reply<core::LeaseGranted>(

@@ -9,6 +9,9 @@ namespace tenure::server {
 
 /// Implements LockService: decodes requests, proposes commands and encodes replies.
 /// proto/tenure/v1/lock.proto documents the semantics.
+///
+/// Unary calls serve generated clients in any language; the Session stream also pipelines
+/// operations and reports lost leases. Store thread only.
 class LockService {
  public:
   explicit LockService(RpcContext& context) : context_(context) {}
@@ -24,6 +27,7 @@ class LockService {
   void grant(const v1::LeaseGrantRequest& request, const ReplyPtr<v1::LeaseGrantResponse>& reply);
   void revoke(const v1::LeaseRevokeRequest& request,
               const ReplyPtr<v1::LeaseRevokeResponse>& reply);
+  /// A lease that the user may not see is reported as unknown.
   void time_to_live(const v1::LeaseTimeToLiveRequest& request,
                     const ReplyPtr<v1::LeaseTimeToLiveResponse>& reply);
   void leases(const v1::LeasesRequest& request, const ReplyPtr<v1::LeasesResponse>& reply);

@@ -33,6 +33,7 @@ std::string invalid_member_detail(const v1::MemberAddRequest& request) {
   if (request.id() == 0) {
     return "id must not be 0";
   }
+  // Checked here, because the addresses are replicated: other members must be able to connect.
   const std::pair<const char*, const std::string&> addresses[] = {
       {"peer_address", request.peer_address()}, {"client_address", request.client_address()}};
   for (const auto& [field, text] : addresses) {
@@ -60,6 +61,7 @@ void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Memb
     written.set_client_address(member->client_address);
     written.set_match_index(member->match);
     written.set_newest_version(member->newest_version);
+    // Clamped: the protobuf field is unsigned.
     written.set_silent_ms(static_cast<std::uint64_t>(
         std::max<std::int64_t>(0, static_cast<std::int64_t>(member->silent.count()))));
   }

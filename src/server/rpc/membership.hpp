@@ -8,6 +8,9 @@
 namespace tenure::server {
 
 /// Admin calls for cluster membership.
+///
+/// A change is acknowledged when its configuration is committed. One change at a time; the rules
+/// that keep a quorum are those of the store. Store thread only.
 class Membership {
  public:
   explicit Membership(RpcContext& context) : context_(context) {}
@@ -20,6 +23,7 @@ class Membership {
   void add(const v1::MemberAddRequest& request, const ReplyPtr<v1::MemberAddResponse>& reply);
   void remove(const v1::MemberRemoveRequest& request,
               const ReplyPtr<v1::MemberRemoveResponse>& reply);
+  /// Target 0: the voter whose log is most complete.
   void transfer(const v1::TransferLeadershipRequest& request,
                 const ReplyPtr<v1::TransferLeadershipResponse>& reply);
 

@@ -19,10 +19,12 @@ using google::protobuf::FileDescriptor;
 using ::grpc::reflection::v1alpha::ServerReflectionRequest;
 using ::grpc::reflection::v1alpha::ServerReflectionResponse;
 
+// Listed by hand: the descriptor pool also contains services that this server does not implement.
 constexpr std::string_view services[] = {"tenure.v1.LockService", "tenure.v1.Admin",
                                          "grpc.health.v1.Health",
                                          "grpc.reflection.v1alpha.ServerReflection"};
 
+/// Depth-first over the imports; `seen` avoids duplicates, because imports form a graph.
 void add_with_imports(const FileDescriptor& file, std::set<const FileDescriptor*>& seen,
                       ServerReflectionResponse& out) {
   if (!seen.insert(&file).second) {
@@ -75,6 +77,7 @@ ServerReflectionResponse answer_to(const ServerReflectionRequest& request) {
   return out;
 }
 
+/// One reflection stream; each request is answered from the descriptors, without the store.
 class Reflection final : public grpc::Call {
  public:
   using Call::Call;

@@ -6,6 +6,7 @@ namespace tenure::server {
 
 /// Adds gRPC server reflection: services and message descriptors, from the descriptors compiled
 /// into the binary.
+/// Needs no authentication: the descriptors are public in proto/.
 void add_reflection(Routes& routes);
 
 }  // namespace tenure::server

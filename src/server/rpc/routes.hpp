@@ -17,6 +17,8 @@ namespace tenure::server {
 
 /// Registers the calls of a service with a router, with the permission of each, and counts their
 /// results.
+///
+/// A call cannot be registered without a permission: it is a parameter of add().
 class Routes {
  public:
   /// Maximum request size of unauthenticated calls, which contain only the name of a service or
@@ -36,6 +38,8 @@ class Routes {
         method.done(static_cast<int>(code));
       };
     }
+    // Unauthenticated calls get a small message limit: their memory is available to anyone on the
+    // network.
     const bool is_open = permission == auth::Permission::none;
     router_.add(path, {.open = with_authorization(authorizer_, permission, std::move(open)),
                        .ended = std::move(ended),
@@ -59,6 +63,7 @@ class Routes {
 
  private:
   grpc::Router& router_;
+  /// Null: calls are not counted.
   Metrics* metrics_;
   auth::Authorizer* authorizer_;
 };

@@ -16,6 +16,7 @@
 
 namespace tenure::server {
 
+/// Limits of streams. Unary calls are limited by grpc::ServerContext.
 struct RpcLimits {
   std::size_t watches_per_stream_max = 64;
   std::size_t watch_buffer_events_max =
@@ -49,6 +50,8 @@ struct RpcContext {
   net::Shares streams_by_address{net::Shares::three_quarters_of(limits.streams_max)};
   net::Shares streams_by_user{net::Shares::three_quarters_of(limits.streams_max)};
 
+  /// Header of a response: a client detects by the cluster id that it reached another cluster, and
+  /// by the revision that a response is older than another one.
   void write_header(core::Revision revision, std::uint64_t term, v1::Header& out) const {
     out.set_cluster_id(store.identity().cluster);
     out.set_member_id(store.identity().member);

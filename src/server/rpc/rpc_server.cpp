@@ -98,6 +98,8 @@ void RpcServer::stop() {
     return;
   }
   context_.is_stopping = true;
+  // First is_stopping, then the end of connections: a closed connection must not look like a client
+  // that disconnected, whose waits would leave the queue.
   server_->stop_accepting();
   std::promise<void> notified;
   boost::asio::post(context_.store.loop(), [&] {
@@ -107,6 +109,7 @@ void RpcServer::stop() {
                                .detail = "the server is stopping; retry with the same request id"});
     notified.set_value();
   });
+  // Waits until every waiting call has its error queued, so that the drain below sends it.
   notified.get_future().wait();
   server_->stop(drain_timeout);
   server_.reset();

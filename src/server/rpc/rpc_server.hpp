@@ -19,15 +19,19 @@
 
 namespace tenure::server {
 
+/// Options of RpcServer. main.cpp fills them from the configuration.
 struct RpcOptions {
   std::string address = "127.0.0.1:7420";    ///< Port 0: any free port.
   std::optional<net::ServerTlsFiles> tls{};  ///< Certificate files; nullopt: plain text.
+  /// Maximum size of one request message.
   std::size_t message_bytes_max = 64 * 1024;
   /// Bytes buffered for calls, responses and incomplete messages, per connection and in total. A
   /// connection over its limit is closed; over the total, the largest is closed.
   std::size_t connection_bytes_max = std::size_t{64} << 20;
   std::size_t memory_bytes_max = std::size_t{512} << 20;
+  /// Further connections are closed at once.
   std::size_t connections_max = 10'000;
+  /// Concurrent calls; HTTP/2 MAX_CONCURRENT_STREAMS.
   std::size_t calls_per_connection_max = 20'000;
   /// Time from the headers of a unary call to the end of its message.
   std::chrono::milliseconds request_time{10'000};
@@ -63,15 +67,18 @@ class RpcServer {
   /// stay), and ends the streams. REQUIRES: the store runs.
   void stop();
 
+  /// Shared context, for tests. Store thread only while the server runs.
   [[nodiscard]] const RpcContext& context() const noexcept { return context_; }
 
  private:
+  /// Declared first: the services refer to it.
   RpcContext context_;
   RpcOptions options_;
   LockService locks_;
   AdminService admin_;
   HealthService health_;
   grpc::ServerContext grpc_context_;
+  /// Null before start() and after stop().
   std::shared_ptr<grpc::Server> server_;
 };
 

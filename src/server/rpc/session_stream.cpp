@@ -32,6 +32,8 @@ void SessionStream::on_request(v1::SessionRequest& request) {
   if (finish_if_unauthenticated() || !handle_hello(request)) {
     return;
   }
+  // Counted before the first starts: a rejected operation completes synchronously, and the count
+  // must not reach zero while others of this message remain.
   in_flight_ += static_cast<std::size_t>(request.operations_size());
   for (auto& operation : *request.mutable_operations()) {
     if (!principal_ || authorize_operation(operation)) {
@@ -44,6 +46,7 @@ void SessionStream::on_request(v1::SessionRequest& request) {
 }
 
 bool SessionStream::handle_hello(const v1::SessionRequest& request) {
+  // Valid are exactly: the first message with `hello`, and later ones without.
   if (has_hello_ != request.has_hello()) {
     if (request.has_hello()) {
       client_ = request.hello().client().empty() ? peer() : request.hello().client();
@@ -51,6 +54,7 @@ bool SessionStream::handle_hello(const v1::SessionRequest& request) {
       revoke_leases_ = request.hello().revoke_leases();
       has_hello_ = true;
     }
+    // Operations would fail one by one; one redirect is cheaper for both sides.
     if (!context_.leadership.is_leader()) {
       end_for_redirect({.code = Errc::unavailable, .detail = "this member is not the leader"});
       return false;
@@ -99,6 +103,8 @@ void SessionStream::begin(const v1::Operation& operation) {
       return;
     case v1::Operation::kGrantLease: {
       auto grant = wire::grant_from(operation.grant_lease());
+      // Taken from the stream and not from the operation, so all leases of a session have one
+      // client.
       grant.client = client_;
       grant.address = peer();
       bind_to_principal(principal_.get(), grant);
@@ -199,9 +205,11 @@ void SessionStream::decided(OperationId id, const Result<Decided>& result) {
   term_ = result->term;
   revision_ = result->revision;
   if (const auto* granted = std::get_if<core::LeaseGranted>(&result->outcome)) {
+    // Before the outcome is sent: a loss in the next log entry must not be missed.
     subscribe(granted->id, true);
   } else if (const auto* renewed = std::get_if<core::Renewed>(&result->outcome)) {
     for (const auto& answer : renewed->answers) {
+      // A renewal after a reconnect subscribes this stream to leases granted on another one.
       answer.ttl ? subscribe(answer.id, false) : unsubscribe(answer.id);
     }
   }
@@ -276,6 +284,7 @@ void SessionStream::time_out(RequestKey key) {
   const auto id = it->second.operation;
   const auto left = context_.waiters.detach(key, it->second.ticket);
   waits_.erase(it);
+  // Another call waits for the same request, so it must stay queued.
   if (left == WaiterRegistry::Remaining::some) {
     add(id, Error{.code = Errc::timed_out});
     return;
@@ -286,6 +295,8 @@ void SessionStream::time_out(RequestKey key) {
                            auto* refused =
                                result ? std::get_if<core::Refused>(&result->outcome) : nullptr;
                            if (refused != nullptr && refused->error == Errc::cancelled) {
+                             // The store reports the wait as cancelled; the client must see the
+                             // cause.
                              refused->error.code = Errc::timed_out;
                            }
                            self->decided(id, result);
@@ -393,6 +404,7 @@ void SessionStream::flush() {
   context_.write_header(revision_, term_, *pending_response_->mutable_header());
   send(*pending_response_);
   pending_response_ = nullptr;
+  // Frees the whole message at once.
   arena_.Reset();
   finish_if_idle();
 }
@@ -416,6 +428,7 @@ void SessionStream::end_for_redirect(const Error& why) {
   for (const auto& [lease, followed] : std::exchange(leases_, {})) {
     context_.waiters.unsubscribe(core::LeaseId(lease), followed.ticket);
   }
+  // They are final; without them the client would repeat operations needlessly.
   // Flush outcomes decided before the end.
   flush();
   fail_stream(why);
@@ -431,6 +444,7 @@ void SessionStream::closed() {
   }
   for (const auto& [lease, followed] : std::exchange(leases_, {})) {
     context_.waiters.unsubscribe(core::LeaseId(lease), followed.ticket);
+    // A lease granted on another stream may be in use there.
     if (followed.is_own && revoke_leases_ && !context_.is_stopping) {
       ++in_flight_;
       propose(0, core::RevokeLease{.lease = core::LeaseId(lease)});

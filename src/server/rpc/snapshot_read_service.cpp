@@ -16,6 +16,7 @@
 namespace tenure::server {
 namespace {
 
+/// Far below the 4 MiB that gRPC clients accept, large enough to keep a connection busy.
 constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 /// Timeout for one piece. A slower reader has disconnected or blocks other readers.
 constexpr std::chrono::seconds stall_max{30};
@@ -80,6 +81,7 @@ class SnapshotReadService::Reading final : public grpc::Call {
     sent_ += part.size();
     v1::SnapshotPiece piece;
     piece.set_bytes(std::string(part));
+    // A checksum per piece detects a corrupted backup when it is written, not when it is restored.
     piece.set_checksum(core::crc32c(part));
     send(piece);
     await_reader();
@@ -87,6 +89,7 @@ class SnapshotReadService::Reading final : public grpc::Call {
 
   void await_reader() {
     timeout_timer_.expires_after(stall_max);
+    // weak: the timer belongs to the call and must not keep it alive.
     timeout_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       const auto call = weak.lock();
       if (error || !call) {
@@ -138,6 +141,7 @@ void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is
       encode(core::image_of(view->state), reading);
     }
   };
+  // A follower can serve a backup, which relieves the leader.
   if (is_stale) {
     context_.store.peek(std::move(look));
   } else {

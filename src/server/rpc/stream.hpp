@@ -18,6 +18,9 @@ namespace tenure::server {
 
 /// Bidirectional streaming call. Store thread only.
 template <class Request, class Response>
+///
+/// Adds to grpc::Call: parsing, the limits of open streams, and the end on loss of leadership. A
+/// derived class implements on_request() and the callbacks of Call.
 class Stream : public grpc::Call, public LeaderBoundCall {
  public:
   Stream(const grpc::CallInfo& info, RpcContext& context,
@@ -31,6 +34,7 @@ class Stream : public grpc::Call, public LeaderBoundCall {
     context_.leadership.remove(*this);
   }
 
+  // The aliasing constructor shares the ownership of the call.
   [[nodiscard]] std::shared_ptr<LeaderBoundCall> keep_alive() final {
     const auto call = weak_from_this().lock();
     return call ? std::shared_ptr<LeaderBoundCall>(call, this) : nullptr;
@@ -43,6 +47,7 @@ class Stream : public grpc::Call, public LeaderBoundCall {
               "too many open streams (service.streams_max); close streams or raise the limit"});
       return;
     }
+    // Shares per user and per address: one of them must not take all streams of the server.
     const auto* user = principal_ ? principal_->access().user() : nullptr;
     auto by_user = user == nullptr ? std::optional(net::Shares::Share())
                                    : context_.streams_by_user.take(user->name);
@@ -58,6 +63,8 @@ class Stream : public grpc::Call, public LeaderBoundCall {
   }
 
  protected:
+  /// Handles one message. It lives in an arena that ends with the call; a copy is needed to keep
+  /// it.
   virtual void on_request(Request& request) = 0;
   /// Ends the stream with an error, and the leader if the error is `unavailable`.
   void fail_stream(const Error& why) {
@@ -66,6 +73,7 @@ class Stream : public grpc::Call, public LeaderBoundCall {
   }
 
   /// Ends the stream if its user no longer exists. Returns whether it did.
+  /// A stream can outlive a reload of the users, so it checks each message.
   [[nodiscard]] bool finish_if_unauthenticated() {
     if (!principal_) {
       return false;
@@ -94,6 +102,7 @@ class Stream : public grpc::Call, public LeaderBoundCall {
     on_request(request);
   }
 
+  /// Returned to the limits when the stream is destroyed.
   net::Shares::Share by_user_;
   net::Shares::Share by_address_;
 };

@@ -29,6 +29,7 @@ struct Queue {
   core::ClusterTime longest;
 };
 
+/// Builder of one reply. Lives during the visit of the view.
 class Overview {
  public:
   Overview(const v1::TopRequest& request, const View& view, const auth::Access& access,
@@ -73,6 +74,7 @@ class Overview {
     out_.set_is_complete(true);
     for (auto it = table_.waits().begin(); it != table_.waits().end(); ++it) {
       const auto& wait = *it->second;
+      // The oldest waits were visited, and those are the ones that `tenure top` shows.
       if (looked_at >= looked_at_max) {
         out_.set_is_complete(false);
         break;
@@ -94,6 +96,7 @@ class Overview {
         }
       }
     }
+    // stable: queues of equal length stay sorted by their longest wait.
     std::ranges::stable_sort(queues, [](const Queue& a, const Queue& b) {
       return a.lock->queue().size() > b.lock->queue().size();
     });
@@ -160,6 +163,7 @@ class Overview {
   }
 
   void write_leases() {
+    // A lease can hold locks of any name, so it is visible only with the right to read all names.
     if (!access_.may_globally(auth::Verb::read)) {
       return;
     }
@@ -169,6 +173,7 @@ class Overview {
         leases.push_back(lease);
       }
     }
+    // Leases that expire first come first: an operator looks for those that are not renewed.
     std::ranges::sort(leases, {}, &core::Lease::deadline);
     leases.resize(std::min<std::size_t>(leases.size(), rows_));
     for (const auto* lease : leases) {

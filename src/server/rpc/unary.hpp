@@ -27,6 +27,9 @@ inline constexpr std::uint32_t page_entries_max = 1000;
 
 /// Reply of a unary call. Store thread only.
 template <class Response>
+///
+/// Handlers keep it by shared_ptr until they complete it. If the client disconnects first,
+/// complete() has no effect.
 class Reply : public grpc::Call {
  public:
   Reply(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller)
@@ -46,6 +49,7 @@ class Reply : public grpc::Call {
   }
 
  private:
+  // A finished call is closed too; that is no disconnect.
   void closed() final {
     if (const auto notify = std::exchange(on_disconnect, {}); notify && !this->is_finished()) {
       notify();
@@ -57,6 +61,9 @@ using ReplyPtr = std::shared_ptr<Reply<Response>>;
 
 /// Unary call: one request, one reply.
 template <class Request, class Response>
+///
+/// The handler runs at half_closed(), not at the message: a client that sends a second message gets
+/// an error before anything is executed.
 class Unary final : public Reply<Response> {
  public:
   using Handler = std::function<void(const Request&, const ReplyPtr<Response>&)>;
@@ -115,6 +122,7 @@ template <class Response>
 template <class Response>
 [[nodiscard]] bool reply_if_denied(const RpcContext& context, const ReplyPtr<Response>& reply,
                                    core::LeaseId lease) {
+  // The same status as for an unknown lease, so that a client cannot probe for leases.
   const bool reply_if_denied = is_foreign(reply->principal.get(), context.store.state(), lease);
   if (reply_if_denied) {
     reply->complete(wire::lease_lost(lease));
@@ -142,6 +150,7 @@ void reply_error(RpcContext& context, const ReplyPtr<Response>& reply, const Err
 
 /// Proposes a command and replies with `fill(expected outcome, response)`, or with the error.
 template <class Expected, class Response, class Fill>
+/// The command is durable before the reply is sent.
 void propose_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, core::Command command,
                        Fill fill) {
   context.store.propose(std::move(command), [&context, reply, fill](const Result<Decided>& result) {
@@ -169,6 +178,7 @@ template <class Request>
 
 /// Reads the state and replies with the status of `fill(view, response)`.
 template <class Response, class Fill>
+/// `fill` runs on the store's thread, so it must do bounded work.
 void read_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, Consistency freshness,
                     Fill fill) {
   auto reader = [&context, reply, fill](const Result<View>& view) {

@@ -15,6 +15,7 @@ namespace {
 /// clients.
 constexpr std::size_t events_per_message_max = 500;
 
+/// nullopt: unknown event type.
 std::optional<WatchSpec> spec_of(const v1::WatchCreate& wanted) {
   WatchSpec spec{.key = wanted.key(),
                  .match = wanted.prefix() ? Match::prefix : Match::exact,
@@ -26,6 +27,7 @@ std::optional<WatchSpec> spec_of(const v1::WatchCreate& wanted) {
     if (type == v1::EVENT_TYPE_UNSPECIFIED || !v1::EventType_IsValid(type)) {
       return std::nullopt;
     }
+    // The protobuf enumeration starts with UNSPECIFIED, the one of core does not.
     spec.types.add(static_cast<core::EventType>(static_cast<int>(type) - 1));
   }
   return spec;
@@ -40,6 +42,8 @@ void WatchStream::on_request(v1::WatchRequest& request) {
   // Reading resumes when this request is handled.
   pause_reading();
   const bool is_create = request.has_create();
+  // A linearizable read can fail while this member still believes that it leads, because it cannot
+  // reach a majority. Then only the new watch fails.
   auto look = [self = self(), request = std::move(request)](Result<View> view) {
     if (view) {
       self->handle(request, *view);
@@ -206,12 +210,14 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
   do {
     for (const auto& event : entry.watch->take(events_per_message_max)) {
       revision_ = std::max(revision_, event->revision);
+      // Checked for each event, so a reload of the users takes effect on open watches.
       if (!principal_ || principal_->access().may(auth::Verb::read, event->item.name.view())) {
         wire::write(*event, entry.previous, *response.add_events());
       }
     }
     // All taken events may be unreadable for this principal.
   } while (response.events_size() == 0 && entry.watch->has_events());
+  // Requested after the last event was taken, so a slow reader holds at most one part in memory.
   if (entry.watch->is_replaying() && !entry.watch->has_events()) {
     fetch(id, entry);
   }
