@@ -48,6 +48,7 @@ class Detector {
   [[nodiscard]] std::vector<DeadlockReport> recent() const;
 
  private:
+  /// Whether operations continue during a search, or a Freeze has stopped them.
   enum class Mode : bool { running, frozen };
   using Cycle = std::vector<TxnId>;
 
@@ -66,9 +67,10 @@ class Detector {
   [[nodiscard]] std::optional<TxnId> find_closing_member(TxnId start, Mode mode);
   /// A cycle through `start`; empty if there is none. REQUIRES: all transactions are stopped.
   [[nodiscard]] Cycle find_cycle_frozen(TxnId start);
-  /// Calls look(txn) if there is such a transaction.
+  /// Calls use(txn) if there is such a transaction.
   void visit(TxnId txn, Mode mode, const auto& use);
 
+  /// Wait of `txn` that is an edge to `next`.
   [[nodiscard]] Waiter* edge_of(Txn& txn, TxnId next);
   /// Grants one waiter of the cycle out of turn, if one is blocked by queue order only.
   [[nodiscard]] std::optional<TxnId> admit_one(const Cycle& cycle, Wakes& wakes);
@@ -85,9 +87,13 @@ class Detector {
   /// Adds a report for recent().
   void remember(Deadlock deadlock, std::vector<DeadlockMember> members);
 
+  /// Transactions and their waits; they outlive the detector.
   Transactions& txns_;
+  /// Policy of checks that name none.
   VictimPolicy policy_;
+  /// Custom policy; empty: none.
   ChooseVictim choose_;
+  /// Maximum number of reports.
   std::size_t kept_max_;
 
   /// Precedes all latches in the lock order. Held during a search, but not while the custom policy

@@ -31,6 +31,7 @@ struct Holder {
 /// as for the readers of a popular row. Not thread safe: the latch of the shard guards it.
 class Holders {
  public:
+  /// Hold of this transaction; null if it has none. Valid until the next add() or remove().
   [[nodiscard]] Holder* find(TxnId txn) noexcept {
     if (index_ != nullptr) {
       const auto found = index_->find(txn.get());
@@ -44,6 +45,7 @@ class Holders {
     return nullptr;
   }
 
+  /// Adds a holder. REQUIRES: the transaction is no holder yet.
   Holder& add(const Holder& holder) {
     all_.push_back(holder);
     if (index_ == nullptr && all_.size() > searched_max) {
@@ -57,10 +59,12 @@ class Holders {
     return all_.back();
   }
 
+  /// Removes a holder. The last one moves into its place, so pointers to holders become invalid.
   void remove(const Holder& holder) {
     const auto at = static_cast<std::size_t>(&holder - all_.data());
     if (index_ != nullptr) {
       index_->erase(holder.txn.get());
+      // The last holder moves to `at`.
       if (at + 1 != all_.size()) {
         (*index_)[all_.back().txn.get()] = at;
       }
@@ -78,9 +82,11 @@ class Holders {
   [[nodiscard]] auto end() const noexcept { return all_.end(); }
 
  private:
+  /// Number of holders up to which a linear search replaces the index.
   static constexpr std::size_t searched_max = 16;
   using Index = absl::flat_hash_map<std::uint64_t, std::size_t>;
 
+  /// Holders in no particular order.
   absl::InlinedVector<Holder, 2> all_;
   /// INVARIANT: if there is an index, it has the position of every holder.
   std::unique_ptr<Index> index_;

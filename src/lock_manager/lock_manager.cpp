@@ -13,6 +13,7 @@ LockManager LockManager::with_shards(std::size_t shards) {
   return LockManager({.shards = shards});
 }
 
+// The handle shares the ownership of the table, so it may outlive the manager.
 Transaction LockManager::begin(const TransactionOptions& options) const {
   return Transaction(table_, table_->pin(options));
 }

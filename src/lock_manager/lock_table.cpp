@@ -87,6 +87,7 @@ LockTable::LockTable(const LockManagerOptions& options)
       numbers_({.shards = shard_count(options), .limits = limits_of(options)}),
       names_(
           {.shards = shard_count(options), .limits = limits_of(options), .names = &known_names_}),
+      // Fewer shards for ranges, because the space alone selects the shard.
       keys_(std::min<std::size_t>(shard_count(options), 64), RangeKind::keys, limits_of(options)),
       bytes_(std::min<std::size_t>(shard_count(options), 64), RangeKind::bytes, limits_of(options)),
       detector_(txns_, options_),
@@ -133,6 +134,7 @@ template <class Table, class Key>
 [[gnu::always_inline]] inline Attempt LockTable::attempt(Table& table, const Key& key,
                                                          TxnRef caller, LockMode mode) {
   const auto txn = enter(caller);
+  // A victim acquires nothing until it has released its locks, or the cycle would stay.
   if (txn->verdict != nullptr) [[unlikely]] {
     return Attempt::victim;
   }
@@ -162,6 +164,7 @@ Result<void> LockTable::result_of(Attempt attempt, TxnRef caller) {
     case Attempt::victim: break;
   }
   const auto txn = enter(caller);
+  // Another thread of the transaction has released all locks since the attempt.
   if (txn->verdict == nullptr) {
     return fail(Errc::deadlock,
                 "this transaction was chosen as the victim of a deadlock, and has ended since");
@@ -200,6 +203,7 @@ Result<void> LockTable::wait(Table& table, const Key& key, const Wait& asked) {
   if (outcome != Attempt::queued) {
     return result_of(outcome, caller);
   }
+  // A deadline in the past is a try: it neither searches nor blocks.
   const bool is_late = options.deadline && waiter.since >= *options.deadline;
   if (may_close && !is_late) {
     detector_.check(caller.id, options.victim);
@@ -299,6 +303,7 @@ LockTable::RequestStep LockTable::request_once(Table& table, const Key& key, Txn
     if (is_pending && earlier->wanted == mode) {
       return {.answer = RequestResult::waiting()};
     }
+    // The earlier request was granted, or waits for another mode: it is claimed or withdrawn first.
     bool is_held = false;
     if (is_pending) {
       table.leave(*earlier, WaitState::ended, wakes);
@@ -350,6 +355,7 @@ template <class Table, class Key>
     }
     return RequestResult(*resolution.deadlock);
   }
+  // A grant out of turn may have been that of this request, so ask once more.
   return resolution.admitted ? request_once(table, key, caller, mode).answer
                              : std::move(requested.answer);
 }
@@ -385,6 +391,7 @@ void LockTable::mark_notified(TxnRef caller) {
 std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
   std::size_t locks = 0;
   while (!txn.waits.empty()) {
+    // From the back: the list shrinks without moving its entries.
     Waiter& waiter = *txn.waits.back();
     txn.waits.pop_back();
     const bool was_pending = waiter.table->leave(waiter, WaitState::ended, wakes);
@@ -394,6 +401,7 @@ std::size_t LockTable::end_waits(Txn& txn, Wakes& wakes) {
       waiter.state.store(WaitState::ended);
     }
   }
+  // Destroys the waiters that no thread owns. Those of threads live on their stacks.
   txn.requests.clear();
   return locks;
 }

@@ -129,14 +129,23 @@ class LockTable {
   /// Records that the victim has got the deadlock error.
   void mark_notified(TxnRef caller);
 
+  /// Options as given to the constructor.
   LockManagerOptions options_;
+  /// Numbers of the named resources that are in use.
   NameTable known_names_;
+  /// Records of all transactions.
   Transactions txns_;
+  /// Locks on numbered resources.
   PointTable<PointKind::number> numbers_;
+  /// Locks on named resources, by the numbers of their names.
   PointTable<PointKind::name> names_;
+  /// Locks on ranges of integer keys.
   RangeTable<KeysOf> keys_;
+  /// Locks on ranges of byte strings.
   RangeTable<BytesOf> bytes_;
+  /// Deadlock detector. Declared after the tables and transactions that it searches.
   Detector detector_;
+  /// Id of the next transaction that gets none from its engine.
   std::atomic<std::uint64_t> next_txn_;
 };
 

@@ -35,11 +35,13 @@ using ModeMask = std::uint8_t;
 /// Number of holders, or of waiters, by mode.
 class ModeCounts {
  public:
+  /// Counts one holder or waiter.
   void add(LockMode mode) noexcept {
     ++counts_[static_cast<std::size_t>(mode)];
     mask_ |= mask_of(mode);
   }
 
+  /// Uncounts one. REQUIRES: it was counted.
   void remove(LockMode mode) noexcept {
     if (--counts_[static_cast<std::size_t>(mode)] == 0) {
       mask_ &= static_cast<ModeMask>(~mask_of(mode));
@@ -57,6 +59,7 @@ class ModeCounts {
  private:
   /// INVARIANT: contains a mode iff its count is not zero.
   ModeMask mask_ = 0;
+  /// Count of each mode.
   std::array<std::uint32_t, all_lock_modes.size()> counts_{};
 };
 

@@ -17,6 +17,7 @@ std::uint64_t NameTable::intern(std::string_view name) {
     return known->second->id;
   }
   const std::uint64_t id = (++shard.created << shard_bits) | index;
+  // On the heap, because the key of by_text is a view of this text and must not move.
   auto added = std::make_unique<Name>(std::string(name), id, std::size_t{1});
   shard.by_id.emplace(id, added.get());
   const std::string_view key = added->text;

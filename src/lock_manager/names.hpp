@@ -59,6 +59,7 @@ class NameTable {
   };
 
  private:
+  /// A name in use, with the number of its references.
   struct Name {
     std::string text;
     std::uint64_t id;
@@ -78,7 +79,9 @@ class NameTable {
   /// shard. 58 bits of `created` last 9,000 years at a million new names per second.
   static constexpr std::size_t shard_bits = 6;
 
+  /// Shard by the hash of the name.
   [[nodiscard]] static std::size_t shard_of(std::string_view name) noexcept;
+  /// Shard of a number, which is in its low bits.
   [[nodiscard]] static std::size_t shard_of(std::uint64_t id) noexcept;
 
   std::array<Shard, std::size_t{1} << shard_bits> shards_;

@@ -42,6 +42,7 @@ Attempt PointLock::try_acquire(TxnId txn, LockMode mode, std::uint32_t slot) {
     held_.remove(self->mode);
     self->mode = claimed.mode;
   }
+  // No overflow: a hold at count_max was refused above.
   ++self->count;
   if (self->slot != no_slot) {
     return Attempt::reacquired;
@@ -53,12 +54,14 @@ Attempt PointLock::try_acquire(TxnId txn, LockMode mode, std::uint32_t slot) {
 
 void PointLock::enqueue(Waiter& waiter, Waiter* sibling) {
   const Holder* const self = holders_.find(waiter.txn);
+  // The mode is fixed now: a holder waits for the join of its mode and the requested one.
   waiter.mode = claim_of(waiter.wanted, self).mode;
   waiter.upgrade = self != nullptr;
   awaited_.add(waiter.mode);
   if (waiter.upgrade) {
     upgrading_.add(waiter.mode);
   }
+  // Only among waits of the same class: an upgrade always goes to the front part of the queue.
   if (sibling != nullptr && sibling->upgrade == waiter.upgrade) {
     queue_.insert(std::next(queue_.iterator_to(*sibling)), waiter);
     return;
@@ -67,6 +70,7 @@ void PointLock::enqueue(Waiter& waiter, Waiter* sibling) {
     queue_.push_back(waiter);
     return;
   }
+  // Upgrades are in order of arrival, ahead of all other waits.
   auto behind = queue_.begin();
   while (behind != queue_.end() && behind->upgrade) {
     ++behind;
@@ -154,6 +158,7 @@ void PointLock::grant(Waiter& waiter, LockMode mode, Wakes& wakes) {
 }
 
 bool PointLock::admit_out_of_turn(Waiter& waiter, Wakes& wakes) {
+  // Ignores the queue on purpose: only holders can refuse a grant out of turn.
   const Claimed claimed = claim_of(waiter.mode, holders_.find(waiter.txn));
   if ((conflicts_of(claimed.mode) & claimed.against) != 0) {
     return false;

@@ -90,8 +90,11 @@ class alignas(64) PointLock {
   void unlink(Waiter& waiter);
 
   // Uncontended readers write the first cache line only; they read the rest.
+  /// Transactions that hold the lock.
   Holders holders_;
+  /// Modes of all holders.
   ModeCounts held_;
+  /// Waiters in the order of grants.
   WaitQueue queue_;
   ModeCounts awaited_;    ///< Modes of all waiters.
   ModeCounts upgrading_;  ///< Modes of the waiting upgrades.

@@ -74,6 +74,7 @@ class alignas(64) PointShard {
   /// Fast path of an acquire: makes a free lock thin in this cache line. Returns false if it is not
   /// free or there is no room.
   [[nodiscard]] bool try_add_inline(std::uint64_t id, const Holder& holder) TENURE_REQUIRES(latch) {
+    // The lock could be in the overflow; only the slow path looks there.
     if (overflow_ != nullptr && !overflow_->is_empty()) {
       return false;
     }

@@ -27,6 +27,8 @@ Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Requ
   const LockMode wanted = thin.mine != nullptr ? join(thin.mine->mode, mode) : mode;
   const bool is_thin = thin.mine != nullptr || thin.others != 0;
   const bool is_open = (conflicts_of(wanted) & thin.others) == 0;
+  // Reentry or upgrade without a conflict. The lock is in the list already, so the limit of locks
+  // does not apply.
   if (thin.mine != nullptr && is_open) {
     if (thin.mine->count == count_max) {
       return Attempt::exhausted;
@@ -35,6 +37,7 @@ Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Requ
     ++thin.mine->count;
     return Attempt::reacquired;
   }
+  // An attempt without a waiter inflates nothing, so a failed try leaves no memory behind.
   if (!is_open && waiter == nullptr) {
     return Attempt::blocked;
   }
@@ -45,6 +48,7 @@ Attempt PointTable<kind>::acquire_slowly(PointShard& shard, Txn& txn, const Requ
     if (txn.lock_count >= limits_.locks_per_transaction_max) [[unlikely]] {
       return Attempt::exhausted;
     }
+    // Index of the list entry that enter_into_list() appends.
     const auto slot = static_cast<std::uint32_t>(txn.list(kind).size());
     shard.add_thin(id, {.txn = txn.id, .slot = slot, .count = 1, .mode = mode});
     enter_into_list(txn, id);
@@ -118,6 +122,7 @@ bool PointTable<kind>::release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes) 
       shard.remove_fat_if_unused(id, *fat);
     }
   }
+  // Without a slot, the hold continues, or it was granted to a waiter that has not claimed it.
   if (slot != no_slot) {
     remove_slot(txn, slot);
   }

@@ -122,11 +122,13 @@ class PointTable final : public WaiterTable {
     // In two steps: with a single shard the shift would be 64, which is undefined.
     return shards_[(sys::fibonacci_hash(id) >> 1U) >> shift_];
   }
+  /// Appends a new hold to the list of its transaction.
   [[gnu::always_inline]] void enter_into_list(Txn& txn, std::uint64_t id) {
     txn.list(kind).push_back(id);
     ++txn.lock_count;
     keep_name(id);
   }
+  /// Removes an entry of the list. The last entry moves into its place, so that a release is O(1).
   void remove_slot(Txn& txn, std::uint32_t slot) {
     std::vector<std::uint64_t>& list = txn.list(kind);
     const std::uint64_t gone = list[slot];
@@ -139,36 +141,44 @@ class PointTable final : public WaiterTable {
     }
     forget_name(gone);
   }
+  /// Adds a reference to the name of a named resource.
   void keep_name(std::uint64_t id) {
     if constexpr (kind == PointKind::name) {
       names_->add_reference(id);
     }
   }
+  /// Drops a reference to the name of a named resource.
   void forget_name(std::uint64_t id) {
     if constexpr (kind == PointKind::name) {
       names_->drop_reference(id);
     }
   }
 
+  /// Arguments of acquire_slowly().
   struct Request {
     std::uint64_t id;
     LockMode mode;
     Waiter* waiter;
   };
+  /// All acquires that the inline fast path cannot serve.
   [[nodiscard]] Attempt acquire_slowly(PointShard& shard, Txn& txn, const Request& request)
       TENURE_REQUIRES(shard.latch);
   void release_wholly(PointShard& shard, const Txn& txn, std::uint64_t id, Wakes& wakes)
       TENURE_REQUIRES(shard.latch);
   [[nodiscard]] bool release_slowly(Txn& txn, std::uint64_t id, Wakes& wakes);
+  /// Acquires a fat lock without waiting.
   [[nodiscard]] Attempt acquire_fat(PointLock& lock, Txn& txn, std::uint64_t id, LockMode mode);
+  /// Queues a waiter at a fat lock, if the limit of waiters permits.
   [[nodiscard]] Attempt enqueue(PointLock& lock, Txn& txn, Waiter& waiter);
   /// Updates the list index that the lock stores.
   void move_slot(const Txn& txn, std::uint64_t id, std::uint32_t slot);
   [[nodiscard]] std::string text_of(std::uint64_t id) const;
 
+  /// Shards, a power of two in number.
   std::vector<PointShard> shards_;
   unsigned shift_;  ///< Shift that leaves the bits of a shard number.
   Limits limits_;
+  /// Names of the resources; null for numbered ones.
   NameTable* names_;
 };
 

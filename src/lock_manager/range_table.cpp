@@ -21,6 +21,7 @@ RangeTable<Keys>::RangeTable(std::size_t shards, RangeKind kind, const Limits& l
 
 template <class Keys>
 auto RangeTable<Keys>::shard_of(ResourceId space) noexcept -> Shard& {
+  // Bits from 32 on, because a multiplicative hash mixes its low bits badly.
   return shards_[(sys::fibonacci_hash(space.get()) >> 32U) & (shards_.size() - 1)];
 }
 
@@ -76,6 +77,7 @@ auto RangeTable<Keys>::find_conflict(const Space& space, TxnId txn, const Range&
   bool behind_other = false;
   std::optional<LockMode> own;
   space.tree.visit_overlapping(range, [&](const Entry* other) {
+    // A range of the transaction that only overlaps is no upgrade, and never a conflict.
     if (other->txn == txn && other->range.contains(range)) {
       if (other->is_held()) {
         own = own ? join(*own, other->mode) : other->mode;
@@ -115,6 +117,7 @@ Attempt RangeTable<Keys>::acquire(Txn& txn, const Keys& keys, LockMode mode, Wai
   }
 
   auto entry = std::make_unique<Entry>(txn.id, keys, mode);
+  // In the tree also while it waits, so that later requests find it in the same search.
   space.tree.insert(keys.range, entry.get());
   entry->order = space.next_order++;
   if (!conflict.blocked) {
@@ -188,6 +191,7 @@ template <class Keys>
 void RangeTable<Keys>::drop_from_list(Txn& txn, const Entry& entry) {
   auto& list = txn.list(kind_);
   const std::uint32_t slot = entry.slot;
+  // The last entry moves into the free slot.
   if (slot + 1 != list.size()) {
     list[slot] = std::move(list.back());
     list[slot]->slot = slot;
@@ -256,6 +260,7 @@ void RangeTable<Keys>::grant_waiters(Space& space, const Range& freed, Wakes& wa
 template <class Keys>
 void RangeTable<Keys>::grant(Space& space, Entry& entry, Wakes& wakes) {
   --space.waiting;
+  // `upgrade` orders waiting entries only.
   entry.upgrade = false;
   std::exchange(entry.waiter, nullptr)->complete(WaitState::granted, wakes);
 }
@@ -299,6 +304,7 @@ bool RangeTable<Keys>::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
   --space.waiting;
   grant_waiters(space, entry.range, wakes);
   shard.remove_if_unused(where);
+  // Last: the thread of the waiter may destroy it as soon as it is completed.
   waiter.complete(outcome, wakes);
   return true;
 }
@@ -306,6 +312,7 @@ bool RangeTable<Keys>::leave(Waiter& waiter, WaitState outcome, Wakes& wakes) {
 template <class Keys>
 bool RangeTable<Keys>::claim(Txn& txn, Waiter& waiter) {
   ++txn.work;
+  // Another thread of the transaction has released the range since the grant.
   if (waiter.entry->slot == released_slot) {
     return false;
   }

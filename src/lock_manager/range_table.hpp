@@ -50,7 +50,7 @@ class RangeTable final : public WaiterTable {
   [[nodiscard]] bool may_have_waiters(Txn& txn);
   [[nodiscard]] std::optional<LockMode> mode_held(TxnId txn, const Keys& keys);
   [[nodiscard]] std::size_t holder_count(const Keys& keys);
-  /// Number of entries of a space, held and waiting.
+  /// Number of held entries of a space.
   [[nodiscard]] std::size_t range_count(ResourceId space);
   void snapshot(std::vector<LockView>& views);
 
@@ -70,6 +70,7 @@ class RangeTable final : public WaiterTable {
     Range range;
   };
 
+  /// Held and awaited ranges of one space.
   struct Space {
     IntervalTree<Range, Entry*> tree;
     std::uint64_t next_order = 1;
@@ -80,8 +81,11 @@ class RangeTable final : public WaiterTable {
     sys::Latch latch;
     absl::flat_hash_map<std::uint64_t, std::unique_ptr<Space>> spaces TENURE_GUARDED_BY(latch);
 
+    /// Space with this id; null if it has no entries.
     Space* find(ResourceId space) TENURE_REQUIRES(latch);
+    /// The same; creates a missing one.
     Space& find_or_make(ResourceId space) TENURE_REQUIRES(latch);
+    /// Drops the space if it is empty and the shard has many.
     void remove_if_unused(ResourceId space) TENURE_REQUIRES(latch);
   };
 
@@ -113,7 +117,9 @@ class RangeTable final : public WaiterTable {
   static void grant_waiters(Space& space, const Range& freed, Wakes& wakes);
   /// Removes a held entry from its space and grants waiters that it blocked.
   static void remove_held(Shard& shard, Entry& held, Wakes& wakes) TENURE_REQUIRES(shard.latch);
+  /// Makes a waiting entry a held one and completes its waiter.
   static void grant(Space& space, Entry& entry, Wakes& wakes);
+  /// Adds the entries of a space to the views, holders and waiters in queue order.
   static void snapshot_space(const Space& space, std::map<std::string, LockView>& views);
   /// Removes an entry from the list of its transaction, and destroys it.
   void drop_from_list(Txn& txn, const Entry& entry);

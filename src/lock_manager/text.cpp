@@ -91,6 +91,7 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   return number;
 }
 
+/// Removes a prefix; returns false if the text has another one.
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) {
     return false;
@@ -99,6 +100,7 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
+/// Parses a decimal id; rejects leading zeros, so that each id has one text.
 template <class Id>
 Result<Id> parse_id(std::string_view text, std::string_view expected) {
   std::string_view rest = text;
@@ -109,6 +111,7 @@ Result<Id> parse_id(std::string_view text, std::string_view expected) {
   return Id(*number);
 }
 
+/// Parses `[1, 9]`; empty if the text is anything else, or the first key is the greater one.
 std::optional<KeyRange> key_range_of(std::string_view text) {
   if (!take(text, "[")) {
     return std::nullopt;
@@ -204,6 +207,7 @@ std::string to_string(const DeadlockReport& report) {
 
 namespace {
 
+/// Visitor: prints a target so that different targets have different texts.
 struct TargetText {
   std::string operator()(ResourceId resource) const { return "resource " + to_string(resource); }
   std::string operator()(std::string_view name) const { return quoted(name); }
@@ -217,6 +221,7 @@ struct TargetText {
   }
 };
 
+/// Cells of one line of a snapshot.
 using Row = std::array<std::string, 6>;
 
 Row row_of(const LockView& lock, const HolderView& holder) {
@@ -243,6 +248,7 @@ std::size_t width_of(std::string_view text) {
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
 }
 
+/// Prints rows with columns of equal width. The last column has no padding.
 std::string aligned(const std::vector<Row>& rows) {
   std::array<std::size_t, std::tuple_size_v<Row>> widths = {};
   for (const Row& row : rows) {

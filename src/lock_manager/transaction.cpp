@@ -24,6 +24,7 @@ Result<std::vector<std::string>> nodes_of(std::span<const std::string_view> path
       return fail(Errc::invalid_argument, "step " + std::to_string(nodes.size() + 1) +
                                               " of the path is empty or contains '/'");
     }
+    // Each node has the full path as its name, so equal steps of different paths differ.
     name += nodes.empty() ? "" : "/";
     name += step;
     nodes.push_back(name);
@@ -45,6 +46,7 @@ Result<void> lock_nodes(const Transaction& txn, std::span<const std::string_view
     if (locked) {
       continue;
     }
+    // Leaf to root, the reverse of the acquisition: no ancestor is free while a descendant is held.
     while (i-- > 0) {
       static_cast<void>(txn.unlock((*nodes)[i]));
     }

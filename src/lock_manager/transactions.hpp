@@ -136,8 +136,8 @@ class Transactions {
     }
     return {*pinned.latch, &pinned};
   }
-  /// HolderQueries into a transaction if it exists: as enter_existing(), but does not wait for its
-  /// end and does not make it the warm one.
+  /// Enters a transaction for a search, if it exists: as enter_existing(), but does not wait for
+  /// its end and does not make it the warm one.
   [[nodiscard]] Entered enter_for_search(TxnId id);
 
   /// Stop-the-world guard: latches all stripes for its lifetime.
@@ -185,20 +185,24 @@ class Transactions {
     [[nodiscard]] Txn* find(std::uint64_t id) TENURE_REQUIRES(latch);
     /// Finds a transaction and makes it the warm one.
     Txn* look_up(std::uint64_t id) TENURE_REQUIRES(latch);
+    /// Creates a transaction, in the fresh record if there is one, and makes it the warm one.
     Txn& make(std::uint64_t id) TENURE_REQUIRES(latch);
     /// Makes room for another warm record. An idle one is destroyed, except a fresh one, which is
     /// reused.
     void displace_warm() TENURE_REQUIRES(latch);
   };
 
+  /// 256 stripes: two running threads rarely need the same one, and Freeze latches few.
   static constexpr std::size_t stripe_count = 256;
 
   [[nodiscard]] Stripe& stripe_of(TxnId id) noexcept {
     static_assert(stripe_count == 256);
     return stripes_[sys::fibonacci_hash(id.get()) >> 56U];
   }
+  /// As find_not_ending(), but creates a missing transaction.
   [[nodiscard]] static Txn* find_or_make(Stripe& stripe, TxnId id);
   [[nodiscard]] static Txn* find_not_ending(Stripe& stripe, TxnId id);
+  /// Releases a latch for a moment, so that other threads can acquire it.
   static void yield_latch(sys::Latch& latch);
 
   std::vector<Stripe> stripes_;

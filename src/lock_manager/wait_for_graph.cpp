@@ -10,6 +10,7 @@ namespace {
 
 using Edges = std::map<TxnId, std::set<TxnId>>;
 
+/// Transactions that `waiter` waits for; a shared empty set if there are none.
 const std::set<TxnId>& holders_of(const Edges& edges, TxnId waiter) {
   static const std::set<TxnId> none;
   const auto found = edges.find(waiter);
@@ -49,6 +50,7 @@ class CycleSearch {
     enter(start);
     while (!path_.empty()) {
       Step& step = path_.back();
+      // All edges of the transaction are searched, and none closes a cycle.
       if (step.next == step.holders->end()) {
         is_on_path_[step.txn] = false;
         path_.pop_back();
@@ -68,12 +70,14 @@ class CycleSearch {
   }
 
  private:
+  /// Transaction on the current path, with the next edge to search.
   struct Step {
     TxnId txn;
     const std::set<TxnId>* holders;
     std::set<TxnId>::const_iterator next;
   };
 
+  /// Appends a transaction to the path, unless it was visited before.
   void enter(TxnId txn) {
     if (is_on_path_.try_emplace(txn, true).second) {
       const std::set<TxnId>& holders = holders_of(edges_, txn);
@@ -81,6 +85,7 @@ class CycleSearch {
     }
   }
 
+  /// Part of the path from `first` on, which is a cycle when its last edge leads back to `first`.
   [[nodiscard]] std::vector<TxnId> path_since(TxnId first) const {
     std::vector<TxnId> cycle;
     const auto begin = std::ranges::find(path_, first, &Step::txn);
@@ -139,6 +144,7 @@ std::optional<std::vector<TxnId>> WaitForGraph::cycle_from(TxnId start) const {
     for (const TxnId holder : holders_of(edges_, waiter)) {
       reached.add(holder, waiter);
     }
+    // `start` has a predecessor as soon as an edge leads back to it.
     if (reached.from.contains(start)) {
       return reached.cycle_through(start);
     }

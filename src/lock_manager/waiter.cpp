@@ -30,6 +30,7 @@ void Waiter::sleep(const WaitOptions& wait) {
     }
   });
   for (;;) {
+    // Parks only from a pending state without an interruption; every other state ends the wait.
     std::uint32_t seen = waiting;
     const bool sleeps = state.compare_exchange_strong(seen, parked) || seen == parked;
     if (!sleeps || (wait.deadline && std::chrono::steady_clock::now() >= *wait.deadline)) {

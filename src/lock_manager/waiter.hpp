@@ -123,6 +123,7 @@ struct Waiter {
 
   using QueueHook = boost::intrusive::list_member_hook<
       boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+  /// Link of the queue of a point lock.
   QueueHook queue_hook = {};
   std::atomic<std::uint32_t> state = waiting;
 
@@ -133,6 +134,7 @@ struct Waiter {
   LockMode before{};     ///< Mode held before a granted upgrade.
   std::uint16_t count_then = 0;  ///< Hold count right after the grant.
 
+  /// Table in which it waits.
   WaiterTable* table;
   std::uint64_t resource = 0;                   ///< Point lock: its resource.
   PointLock* lock = nullptr;                    ///< Point lock: its lock, while pending.
