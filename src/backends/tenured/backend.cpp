@@ -38,6 +38,7 @@ Result<std::unique_ptr<TenuredBackend>> TenuredBackend::open(Servers servers, st
   auto backend = std::make_unique<TenuredBackend>(std::move(servers), std::move(client));
   const auto connected = std::make_shared<sys::WaitSlot>();
   const auto answer = std::make_shared<Result<void>>();
+  // Shared ownership: the event loop may still run this after a timeout has destroyed the frame.
   backend->post([session_client = backend->session_client_, answer, timeout,
                  tell = backend->signal_of(connected)] {
     session_client->start(timeout, [answer, tell](Result<void> first) {

@@ -52,14 +52,18 @@ class TenuredBackend final : public LoopBackend {
   /// Runs `job` on the loop, after the queued operations were passed to the session client.
   template <class Job>
   void post_behind(Job job);
+  /// Callback that wakes the thread that waits on `slot`. Keeps the slot alive.
   [[nodiscard]] std::function<void()> signal_of(const std::shared_ptr<sys::WaitSlot>& slot);
 
+  /// Time for releases and revocations in the destructor, and for the start of a watch.
   std::chrono::milliseconds shutdown_timeout_;
+  /// Id of the newest watch; taken on the threads of the callers.
   std::atomic<std::uint64_t> last_watch_ = 0;
 
   // Used on the event loop only:
   /// Operations of the next batch.
   std::vector<PendingCallPtr> batch_;
+  /// Connection to the servers, with all pending calls.
   std::shared_ptr<SessionClient> session_client_;
 };
 

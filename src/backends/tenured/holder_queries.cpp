@@ -8,6 +8,7 @@
 namespace tenure::backends::tenured {
 namespace {
 
+/// Delay before unanswered queries are sent again on the same connection.
 constexpr std::chrono::milliseconds retry_after{50};
 
 }  // namespace
@@ -36,6 +37,7 @@ void HolderQueries::disconnected() {
 }
 
 void HolderQueries::send_all() {
+  // A copy, because a reply that arrives at once changes `pending_`.
   std::vector<std::pair<Id, std::string>> requests;
   for (const auto& [id, query] : pending_) {
     requests.emplace_back(id, query.name);
@@ -93,9 +95,10 @@ void HolderQueries::completed(Id id, const grpc::Status& status, const v1::ListR
     return;
   }
   std::vector<Holder> found;
+  // The request lists a prefix, so longer names may come back, too.
   for (const auto& lock : answer.locks()) {
     for (const auto& holder :
-         lock.name() == query.name ? lock.holders() : decltype(lock.holders()){}) {
+          lock.name() == query.name ? lock.holders() : decltype(lock.holders()){}) {
       found.push_back(holder_from(holder));
     }
   }

@@ -30,7 +30,9 @@ class HolderQueries {
 
   /// Sends a query, now or after the next connect.
   void add(std::string name, Done done);
+  /// Sends all pending queries on the new connection.
   void connected(const std::shared_ptr<grpc::Channel>& channel);
+  /// Keeps the pending queries for the next connection.
   void disconnected();
   /// Fails all pending queries.
   void end(const Error& why);
@@ -43,16 +45,21 @@ class HolderQueries {
     Done done;
   };
 
+  /// Sends one query. REQUIRES: connected.
   void send(Id id, const std::string& name);
   void send_all();
+  /// Completes a query, or schedules a retry if the server does not lead.
   void completed(Id id, const grpc::Status& status, const v1::ListResponse& answer);
 
   /// Current channel; null: not connected.
   std::shared_ptr<grpc::Channel> channel_;
+  /// Lifetime token: replies hold it weakly and do nothing after the destruction.
   std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
   boost::asio::steady_timer retry_timer_;
+  /// Whether the retry timer runs.
   bool is_retry_due_ = false;
   Id last_id_ = 0;
+  /// Queries without a reply, oldest first.
   std::map<Id, Query> pending_;
 };
 

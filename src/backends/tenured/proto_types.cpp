@@ -13,6 +13,7 @@ v1::Mode mode_of(LockMode mode) {
   return static_cast<v1::Mode>(static_cast<int>(mode) + 1);
 }
 
+/// Visitor: writes the claim of an item.
 struct WriteClaim {
   v1::Item& out;
 
@@ -31,6 +32,7 @@ struct WriteClaim {
   }
 };
 
+/// Detail of a refusal, with the cycle of a deadlock.
 std::string detail_of(const v1::Refused& refused) {
   auto detail = refused.detail();
   for (const auto& step : refused.cycle()) {

@@ -37,6 +37,7 @@ class SessionClient::Stream final : public grpc::ClientCall {
  private:
   void received(std::string_view message) override {
     const auto session_client = session_client_.lock();
+    // Messages of an earlier stream arrive late and are ignored: its calls were sent again.
     if (!session_client || session_client->stream_.get() != this) {
       return;
     }
@@ -192,6 +193,7 @@ void SessionClient::send_all(const std::vector<Id>& ids) {
   const auto send = [&] {
     if (batch.operations_size() > 0) {
       stream_->send(batch);
+      // Takes the operations back before the message is destroyed, which would free them.
       batch.mutable_operations()->UnsafeArenaExtractSubrange(0, batch.operations_size(), nullptr);
       bytes = 0;
     }
@@ -199,6 +201,7 @@ void SessionClient::send_all(const std::vector<Id>& ids) {
   for (const auto id : ids) {
     auto& operation = pending_.at(id)->operation;
     operation.set_id(id);
+    // 8 bytes for the tag and the length of the operation in the message.
     const auto size = operation.ByteSizeLong() + 8;
     if (bytes + size > message_bytes) {
       send();
@@ -256,6 +259,7 @@ PendingCallPtr SessionClient::take(Id id) {
   pending_.erase(it);
   queued_count_ -= call->is_queued ? 1 : 0;
   if (call->operation.has_acquire()) {
+    // A later abandon of this request finds nothing, and the grant stands.
     const auto& acquire = call->operation.acquire();
     waits_.erase(key_of(acquire));
   }

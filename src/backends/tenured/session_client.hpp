@@ -120,6 +120,7 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void complete_renewal(PendingCall& call, const v1::Renewed& renewed);
   /// After a restore from a backup: reports the holds of these leases to the cluster.
   void confirm_holds(const v1::Renewed& renewed);
+  /// Calls the callback of a call with an error.
   static void fail_with(PendingCall& call, const Error& error);
   /// Completes the wait of an abandon, or releases a late grant.
   void complete_abandon(const PendingCall& abandon, const v1::Outcome& outcome);
@@ -135,15 +136,19 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void fail_waits();
   /// Ends the shutdown once no call is pending.
   void end_if_idle();
+  /// Closes the connection and completes the shutdown.
   void end();
 
+  /// Event loop on which all calls run.
   boost::asio::io_context& loop_;
+  /// Name of this client, sent at the begin of each session.
   std::string client_;
   std::shared_ptr<ChannelConnector> connector_;
   /// Current channel; null: not connected.
   std::shared_ptr<grpc::Channel> channel_;
   /// Session stream on the channel; null: not established.
   std::shared_ptr<Stream> stream_;
+  /// Time for one health check; shorter with several servers.
   std::chrono::milliseconds health_check_timeout_;
   boost::asio::steady_timer health_check_timer_;
   /// Health checks sent on this connection.
@@ -153,13 +158,18 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   boost::asio::steady_timer shutdown_timer_;
   Watches watches_;
   HolderQueries queries_;
+  /// Observer of losses; null before start() and after the shutdown.
   Listener* listener_ = nullptr;
   /// Number of servers in the URL.
   std::size_t server_count_;
+  /// Callback of start(); empty once it was called.
   std::move_only_function<void(Result<void>)> on_first_connection_;
+  /// Attempts to connect after which start() fails.
   std::size_t first_attempts_left_;
   boost::asio::steady_timer connect_timer_;
+  /// Error of the last attempt, which start() reports after its timeout.
   Error last_failure_{.code = Errc::unavailable, .detail = "no server responds"};
+  /// Callback of stop(); set from then on.
   std::function<void()> stopped_;
 
   /// A reply was `unavailable`: the outcome is unknown.
@@ -168,12 +178,15 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   /// connection.
   std::optional<Error> rejection_;
 
+  /// Id of the newest call. Ids ascend, so `pending_` is in request order.
   Id last_id_ = 0;
   /// Calls without a reply, in request order.
   absl::btree_map<Id, PendingCallPtr> pending_;
+  /// Acquires without an outcome, by request.
   absl::flat_hash_map<RequestKey, Id> waits_;
   /// Pending calls that wait in a queue at the server.
   std::size_t queued_count_ = 0;
+  /// Holds to be confirmed after a restore.
   KnownHolds holds_;
   /// Leases of this client that are alive, as far as it knows.
   absl::flat_hash_set<std::uint64_t> leases_;

@@ -33,6 +33,7 @@ class Watches {
 
   /// Adds a watch. `begun` is called when the service has registered it, or the watch has ended.
   void add(WatchId id, WatchRequest request, Backend::Sink sink, std::function<void()> begun);
+  /// Ends a watch without a callback.
   void remove(WatchId id);
   /// Requests all watches on the new connection.
   void connected(const std::shared_ptr<grpc::Channel>& channel);
@@ -62,14 +63,18 @@ class Watches {
   void begin_all();
   /// The same after a backoff delay, which grows until the server accepts a watch.
   void begin_all_after_delay();
+  /// Handles one message of the server.
   void received(const v1::WatchResponse& response);
   /// Handles a watch that the server ended: resumes it or reports the error.
   void cancelled(WatchId id, const v1::WatchResponse& response);
   /// Handles the end of the stream.
   void ended(const grpc::Status& status);
 
+  /// Watches that have not ended.
   std::map<WatchId, Watch> watches_;
+  /// Current channel; null: not connected.
   std::shared_ptr<grpc::Channel> channel_;
+  /// Watch stream on the channel; null until the first watch needs it.
   std::shared_ptr<Stream> stream_;
   boost::asio::steady_timer retry_timer_;
   bool is_retry_due_ = false;

@@ -28,6 +28,7 @@ ZookeeperBackend::ZookeeperBackend(Address address) : address_(std::move(address
 Result<std::unique_ptr<ZookeeperBackend>> ZookeeperBackend::open(
     Address address, std::chrono::milliseconds timeout) {
   const auto began = std::chrono::steady_clock::now();
+  // The C client would retry for ever without a reason, so a wrong address is detected here.
   if (auto reached = check_connectivity(address, timeout); !reached) {
     return std::unexpected(std::move(reached).error());
   }
@@ -43,6 +44,8 @@ Result<std::unique_ptr<ZookeeperBackend>> ZookeeperBackend::open(
 }
 
 ZookeeperBackend::~ZookeeperBackend() {
+  // In this order: end() completes all callbacks, stop() ends the timers that use the locks, and
+  // the sessions are closed off the strand.
   dispatch([this] { locks_->end(); });
   timers_.stop();
   locks_.reset();

@@ -56,14 +56,20 @@ class ZookeeperBackend final : public Backend, private Strand {
 
  private:
   void dispatch(Job job) override;
+  /// Blocks until the main session is open, or has failed.
   [[nodiscard]] Result<void> wait_until_open(std::chrono::milliseconds timeout);
   void check_chroot();
 
   const Address address_;
+  /// Mutex of the strand.
   sys::Mutex mutex_;
+  /// Signalled when `opened_` is set.
   sys::Signal changed_;
+  /// Result of the first connect; empty until then.
   std::optional<Result<void>> opened_ TENURE_GUARDED_BY(mutex_);
+  /// User callbacks to run when the strand is unlocked.
   DeferredCallbacks deferred_ TENURE_GUARDED_BY(mutex_);
+  /// Thread for timers, and for work that must not block the strand.
   TimerThread timers_;
   /// Used on the strand only. Declared last: its threads use every other member.
   std::unique_ptr<Locks> locks_;

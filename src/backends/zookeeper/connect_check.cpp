@@ -87,6 +87,7 @@ class ConnectAttempts {
       watched.push_back({.fd = socket.number(), .events = POLLOUT, .revents = 0});
     }
     ::poll(watched.data(), watched.size(), static_cast<int>(longest.count()));
+    // Backwards, because a finished attempt is replaced by the last one.
     for (std::size_t at = watched.size(); at-- > 0;) {
       if (watched[at].revents == 0) {
         continue;

@@ -23,6 +23,7 @@ struct Connection::PendingCall {
   static void deliver(const void* context, const Reply& reply) {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): the object is not const.
     auto& call = *static_cast<PendingCall*>(const_cast<void*>(context));
+    // Receives the finished call, which is destroyed after the strand is unlocked.
     std::list<PendingCall> done;
     call.strand.dispatch([&] {
       call.on_reply(reply);
@@ -168,6 +169,7 @@ Result<void> Connection::open(const Address& address, std::chrono::milliseconds 
 }
 
 void Connection::set_state(State state) {
+  // The C client may report further states after the end of a session.
   const bool is_final = state_ == State::expired || state_ == State::auth_failed;
   if (state == state_ || is_final) {
     return;

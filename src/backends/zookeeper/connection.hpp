@@ -99,10 +99,13 @@ class Connection {
 
   /// Creates an ephemeral sequential node.
   void create_ticket(const std::string& path, std::string_view value, ReplyCallback on_reply);
+  /// Creates an empty node that can have children. Fails with ZNODEEXISTS if it exists.
   void create_folder(const std::string& path, FolderKind kind, ReplyCallback on_reply);
+  /// Deletes a node, whatever its version.
   void remove(const std::string& path, ReplyCallback on_reply);
   /// Deletes all nodes or none; fails with the code of the first one that could not be deleted.
   void remove_all(const std::vector<std::string>& paths, ReplyCallback on_reply);
+  /// Lists the children of a node.
   void list(const std::string& path, Watch watch, ReplyCallback on_reply);
   /// Reads the value and owner of a node. The watch is set only if the node exists.
   void get(const std::string& path, Watch watch, ReplyCallback on_reply);
@@ -133,11 +136,17 @@ class Connection {
   /// Changes the state and reports it; final states do not change.
   void set_state(State state);
 
+  /// Strand on which replies and events are delivered.
   Strand& strand_;
+  /// Thread on which rejected requests fail.
   TimerThread& timers_;
+  /// Events for the owner.
   const Callbacks callbacks_;
+  /// Access control of created nodes.
   Access access_ = Access::world;
+  /// Handle of the C client. Atomic: its threads may set it before open() returns.
   std::atomic<_zhandle*> handle_ = nullptr;
+  /// Connection state. Atomic for the destructor, which reads it off the strand.
   std::atomic<State> state_ = State::connecting;
   /// Requests accepted by the C client.
   std::list<PendingCall> pending_;

@@ -14,6 +14,7 @@ namespace {
 
 /// With fewer, a handful of clients would wait for each other; with more, no batches would form.
 constexpr std::size_t requests_max = 4;
+/// Maximum number of deletions in one transaction.
 constexpr std::size_t batch_max = 64;
 
 }  // namespace

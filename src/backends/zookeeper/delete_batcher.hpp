@@ -30,10 +30,14 @@ class DeleteBatcher {
   void send(std::vector<Deletion> batch);
   /// Sends one deletion.
   void send_single(Deletion one);
+  /// Counts a finished request and sends the next batch. Fails all queued deletions if the session
+  /// has ended.
   void send_next(const Reply& reply);
 
   Connection& connection_;
+  /// Queued deletions, oldest first.
   std::vector<Deletion> waiting_;
+  /// Number of requests without a reply.
   std::size_t in_flight_ = 0;
 };
 

@@ -5,6 +5,7 @@
 namespace tenure::backends::zookeeper {
 
 bool is_connection_lost(int code) {
+  // A timeout or a moved session also leaves the outcome unknown.
   return code == ZCONNECTIONLOSS || code == ZOPERATIONTIMEOUT || code == ZSESSIONMOVED;
 }
 

@@ -80,6 +80,7 @@ Locks::SessionSlot& Locks::new_slot(milliseconds ttl) {
   auto& slot = slots_[number];
   slot.number = number;
   slot.ttl = ttl;
+  // A slot without leases is retired after one session timeout, see send_heartbeat().
   slot.idle_since = Clock::now();
   slot.session = std::make_unique<Session>(
       Session::Environment{.strand = environment_.strand,

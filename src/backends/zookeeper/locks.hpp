@@ -63,6 +63,7 @@ class Locks {
   void abandon(LeaseId lease, RequestId request);
   /// Releases one acquisition; the nodes are deleted with the last of its reentrant ones.
   void release(const ReleaseRequest& request, Backend::Done<void> done);
+  /// Queries the holders of a name from the servers.
   void holders(const std::string& name, Backend::Done<std::vector<Holder>> done);
 
   /// All open sessions.
@@ -73,6 +74,7 @@ class Locks {
 
   /// Session slot: one session and the leases that use it.
   struct SessionSlot {
+    /// Key in `slots_`; never reused.
     Number number = 0;
     std::chrono::milliseconds ttl{};
     /// The negotiated timeout carries the TTL of the slot.
@@ -201,16 +203,23 @@ class Locks {
   void call_later(TimerThread::Clock::time_point when, Strand::Job job);
 
   // locks_holders.cpp
+  /// Second step of a query: lists the permits of a semaphore.
   void query_permits(Number number);
+  /// Third step: reads the value of each node.
   void query_each(Number number);
+  /// Fails a query whose session has ended.
   void fail_query(HoldersQuery& query);
 
+  /// Null if the hold is forgotten.
   [[nodiscard]] Hold* find(Number number);
   [[nodiscard]] Session* session_of(const Hold& hold);
 
   const Environment environment_;
+  /// Observer of losses; null before start() and after end().
   Listener* listener_ = nullptr;
+  /// Connection state that the listener knows.
   bool is_reported_connected_ = false;
+  /// Whether end() was called: timers do nothing any more.
   bool is_ended_ = false;
   Number last_number_ = 0;
   /// Slot of the main session; 0: it ended and is reopened after a delay.
@@ -218,8 +227,11 @@ class Locks {
   std::map<Number, SessionSlot> slots_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   absl::flat_hash_map<Number, std::unique_ptr<Hold>> holds_;
+  /// Hold of each request.
   absl::flat_hash_map<RequestKey, Number> by_request_;
+  /// Hold of each claim; claim ids are unique per session only.
   absl::flat_hash_map<std::pair<Number, ClaimId>, Number> by_claim_;
+  /// Queries without a result.
   std::map<Number, std::shared_ptr<HoldersQuery>> queries_;
 };
 

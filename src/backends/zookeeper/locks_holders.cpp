@@ -13,6 +13,7 @@
 namespace tenure::backends::zookeeper {
 namespace {
 
+/// Maximum number of holders in one result: each costs a read.
 constexpr std::size_t holders_max = 1000;
 
 /// Nodes at the front of the queue that hold the lock together.

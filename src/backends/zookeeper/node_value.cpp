@@ -35,6 +35,7 @@ std::string write_value(const Value& value) {
 }
 
 Value read_value(std::string_view text) {
+  // Other libraries may write anything: the first line is cut.
   constexpr std::size_t owner_bytes_max = 256;
   Value value{.owner = std::string(take_until(text, '\n').substr(0, owner_bytes_max))};
   auto facts = take_until(text, '\n');

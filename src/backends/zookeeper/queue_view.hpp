@@ -91,17 +91,24 @@ class QueueView {
 
   using Order = absl::btree_set<const Contender*, Earlier>;
 
+  /// Removes all nodes that satisfy a predicate.
   template <class Predicate>
   void drop_if(Predicate is_gone);
   void reorder_from(Sequence origin);
+  /// Adds a node to the orders.
   void enqueue(const Contender& one);
+  /// Removes a node from the orders.
   void dequeue(const Contender& one);
 
+  /// Known nodes by name. The orders point into it.
   std::map<std::string, Contender, std::less<>> contenders_;
+  /// All nodes in queue order.
   Order order_;
   /// Exclusive nodes in queue order.
   Order exclusive_;
+  /// Newest number up to which the view is complete; empty: not known.
   std::optional<Sequence> covered_;
+  /// Number of nodes of this client.
   std::size_t ours_ = 0;
 };
 

@@ -164,6 +164,7 @@ class Session {
   void send_delete(ClaimId id, Claim& claim);
   /// Evaluates the reply to a deletion.
   void delete_done(ClaimId id, const Reply& reply);
+  /// Removes a claim from all tables except the view, and returns it.
   std::unique_ptr<Claim> erase(ClaimId id);
   /// Creates a folder and its missing parents.
   void create_folder(const std::string& path, std::move_only_function<void(int)> made,
@@ -202,7 +203,9 @@ class Session {
   void deleted_externally(ClaimId id);
   /// Schedules watch_own() for nodes that live longer than most.
   void watch_own_later(ClaimId id);
+  /// Watches the own nodes whose delay has passed.
   void watch_own_due();
+  /// Watches an own node, to detect its deletion by another client.
   void watch_own(ClaimId id);
   using Request = std::function<void(ReplyCallback)>;
   /// Sends a read, again after each reconnect until a reply arrives.

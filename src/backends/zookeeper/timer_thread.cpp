@@ -12,6 +12,7 @@ void TimerThread::call_at(Clock::time_point when, Job job) {
     const auto it = jobs_.emplace(when, std::move(job));
     is_first = it == jobs_.begin();
   }
+  // A later job does not change the time of the next wake-up.
   if (is_first) {
     changed_.notify_one();
   }

@@ -31,6 +31,7 @@ class TimerThread {
   void stop();
 
  private:
+  /// Body of the thread: runs each job without the mutex when its time has come.
   void run();
 
   sys::Mutex mutex_;
