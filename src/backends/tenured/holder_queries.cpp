@@ -98,7 +98,7 @@ void HolderQueries::completed(Id id, const grpc::Status& status, const v1::ListR
   // The request lists a prefix, so longer names may come back, too.
   for (const auto& lock : answer.locks()) {
     for (const auto& holder :
-          lock.name() == query.name ? lock.holders() : decltype(lock.holders()){}) {
+         lock.name() == query.name ? lock.holders() : decltype(lock.holders()){}) {
       found.push_back(holder_from(holder));
     }
   }
