@@ -12,6 +12,7 @@ namespace {
 
 /// Converts any guard to its base class.
 template <class AnyGuard>
+/// The commands treat mutexes, shares and permits alike from then on.
 Result<LockHandle> to_handle(Result<AnyGuard> guard) {
   if (!guard) {
     return std::unexpected(std::move(guard).error());
@@ -19,6 +20,8 @@ Result<LockHandle> to_handle(Result<AnyGuard> guard) {
   return LockHandle(*std::move(guard));
 }
 
+/// Chooses the kind of lock. Without a wait, the try functions are used: they do not enter the wait
+/// queue, so other waiters are not delayed by a request that would leave at once.
 Result<LockHandle> lock(const Client& client, const AcquireSpec& spec, std::stop_token cancel) {
   LockOptions options{.ttl = spec.ttl, .max_wait = spec.wait, .metadata = spec.metadata};
   const bool may_wait = !spec.wait || spec.wait->count() > 0;
@@ -30,12 +33,14 @@ Result<LockHandle> lock(const Client& client, const AcquireSpec& spec, std::stop
     const auto shared = client.rw_all_of(spec.names, std::move(options));
     return to_handle(may_wait ? shared.lock_shared(std::move(cancel)) : shared.try_lock_shared());
   }
+  // Also for one name: all_of() and mutex() make the same request then.
   const auto exclusive = client.all_of(spec.names, std::move(options));
   return to_handle(may_wait ? exclusive.lock(std::move(cancel)) : exclusive.try_lock());
 }
 
 /// std::nullopt without --capacity.
 Result<std::optional<SemaphoreSize>> permits_of(const Arguments& arguments) {
+  // The width of the fields of SemaphoreSize.
   constexpr auto most = std::numeric_limits<std::uint32_t>::max();
   const auto capacity = arguments.number("--capacity", most);
   const auto permits = arguments.number("--permits", most);
@@ -85,8 +90,11 @@ Result<AcquireSpec> parse_acquire_spec(const Arguments& arguments) {
     return std::unexpected(permits.error());
   }
   spec.permits = *permits;
+  // Zero milliseconds and --no-wait mean the same; no value means to wait without limit.
   spec.wait = arguments.has("--no-wait") ? std::optional(std::chrono::milliseconds::zero()) : *wait;
   spec.ttl = ttl->value_or(spec.ttl);
+  // The command is the default metadata, so that an operator sees what a holder does. 200
+  // characters identify it, and stay below the limits of all services.
   spec.metadata =
       arguments.text("--metadata")
           .value_or(arguments.command.empty() ? "" : joined(arguments.command, " ").substr(0, 200));
@@ -95,6 +103,7 @@ Result<AcquireSpec> parse_acquire_spec(const Arguments& arguments) {
 
 Result<LockHandle> acquire(const Client& client, const AcquireSpec& spec,
                            const Arguments& arguments, std::stop_token cancel) {
+  // It has a thread and a connection of its own, because this thread blocks in lock().
   auto line = WaitStatusLine::for_terminal(arguments, spec.names, client.owner());
   auto held = lock(client, spec, std::move(cancel));
   line.reset();

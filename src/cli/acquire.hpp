@@ -14,6 +14,7 @@ namespace tenure::cli {
 
 /// Locks to acquire, as the command line specifies them.
 struct AcquireSpec {
+  /// Names to acquire, all or none.
   std::vector<std::string> names{};
   bool is_shared = false;
   std::optional<SemaphoreSize> permits{};  ///< Set for a semaphore, which has one name.
@@ -23,9 +24,13 @@ struct AcquireSpec {
   std::string metadata{};
 };
 
+/// Parses and validates the options of run, lock and try. Contradicting options are errors, so that
+/// a misread command line never acquires the wrong lock.
 [[nodiscard]] Result<AcquireSpec> parse_acquire_spec(const Arguments& arguments);
 
-/// Acquires and waits. Shows the holder and the queue position on stderr if that is a terminal.
+/// Acquires and waits. Shows the holder and the queue position on stderr if that is a terminal. The
+/// status line is erased before this function returns, so that it does not mix with the output of
+/// the command.
 [[nodiscard]] Result<LockHandle> acquire(const Client& client, const AcquireSpec& spec,
                                          const Arguments& arguments, std::stop_token cancel);
 

@@ -41,6 +41,8 @@ Result<std::optional<std::uint64_t>> Arguments::number(std::string_view option,
   return *parsed;
 }
 
+// The bound keeps the conversion to an integer defined: 1e12 ms fit in 64 bits by far. from_chars()
+// is independent of the locale, in which the decimal separator may be a comma.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   constexpr double longest = 1e12;  // 31 years, in ms
   constexpr std::array<std::pair<std::string_view, double>, 6> units{
@@ -51,6 +53,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   for (const auto& [name, factor] : units) {
     if (error == std::errc{} && unit == name && count >= 0 && count * factor <= longest) {
+      // Rounded up: a tiny positive timeout must not become zero, which means not to wait.
       return std::chrono::milliseconds(std::llround(std::ceil(count * factor)));
     }
   }

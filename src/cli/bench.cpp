@@ -26,11 +26,15 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
+// Each client is a thread. The bounds reject typing errors before they exhaust this machine.
 constexpr std::uint64_t clients_max = 4096;
 constexpr std::uint64_t names_max = 1'000'000;
+// Longer runs are cut: they would not change the percentiles.
 constexpr milliseconds time_max = std::chrono::hours(1);
+/// Width of the longest bar, in characters.
 constexpr std::size_t bar_columns = 40;
 
+/// Column of the result, and the fraction of the samples that it covers.
 struct Percentile {
   const char* name;
   double part;
@@ -53,7 +57,8 @@ Steps steps_of(Workload workload) {
   return {""};
 }
 
-/// Parsed options of a run.
+/// Parsed options of a run. URLs are measured one after the other, so that they do not compete for
+/// this machine.
 struct Plan {
   std::vector<std::string> urls{};
   std::string mode{};
@@ -61,6 +66,7 @@ struct Plan {
   Load load{};
 };
 
+/// The parser has checked the name against the choices of the option.
 Workload workload_of(std::string_view mode) {
   return mode == "shared"     ? Workload::shared
          : mode == "handover" ? Workload::handover
@@ -68,6 +74,7 @@ Workload workload_of(std::string_view mode) {
                               : Workload::mutex;
 }
 
+/// Parses and validates the options, before any connection is opened.
 Result<Plan> plan_of(const Arguments& arguments) {
   const auto clients = arguments.number("--clients", clients_max);
   const auto names = arguments.number("--names", names_max);
@@ -90,6 +97,7 @@ Result<Plan> plan_of(const Arguments& arguments) {
   auto& load = plan.load;
   load.workload = workload_of(plan.mode);
   load.clients = clients->value_or(load.clients);
+  // One name for each client measures the service without contention; a hand-over needs contention.
   const auto usual = load.workload == Workload::handover ? 1 : load.clients;
   load.names = names->value_or(usual);
   load.time = std::min(time->value_or(load.time), time_max);
@@ -97,6 +105,7 @@ Result<Plan> plan_of(const Arguments& arguments) {
   load.ttl = ttl->value_or(load.ttl);
   // A random prefix, so that the run neither disturbs other clients nor is disturbed by them.
   load.prefix = "tenure-bench/" + std::to_string(sys::random_id()) + "/";
+  // More connections than clients would stay idle.
   plan.connections =
       std::clamp<std::size_t>(connections->value_or(1), 1, std::max<std::size_t>(load.clients, 1));
   if (auto checked = check(load); !checked) {
@@ -105,6 +114,7 @@ Result<Plan> plan_of(const Arguments& arguments) {
   return plan;
 }
 
+/// Throughput; 0 for a run that ended before the clock advanced.
 double per_second(std::uint64_t count, nanoseconds took) {
   const auto seconds = std::chrono::duration<double>(took).count();
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -121,6 +131,8 @@ struct Measured {
 };
 
 /// Progress line on stderr, if that is a terminal.
+///
+/// Not thread safe: only the thread that runs the load calls it.
 class ProgressLine {
  public:
   ProgressLine(const Arguments& arguments, std::string url, milliseconds time)
@@ -131,10 +143,12 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() {
     if (is_shown_) {
+      // Erases the line, so that the results begin in the first column.
       std::fputs("\r\033[K", stderr);
     }
   }
 
+  /// Replaces the line by the figures so far.
   void tell(const LoadFigures& figures) const {
     if (!is_shown_) {
       return;
@@ -158,6 +172,7 @@ class ProgressLine {
   milliseconds time_;
 };
 
+/// Creates the clients, then runs the load on one URL.
 Result<Measured> measure(const Arguments& arguments, const Plan& plan, const std::string& url,
                          const std::stop_token& stop) {
   auto there = arguments;
@@ -170,6 +185,7 @@ Result<Measured> measure(const Arguments& arguments, const Plan& plan, const std
     }
     connections.push_back(*std::move(client));
   }
+  // From here on only this text is printed: the URL may contain a password.
   const auto shown = backends::without_secrets(url);
   const ProgressLine line(arguments, shown, plan.load.time);
   return Measured{
@@ -188,8 +204,10 @@ void add_row(Table& table, const Measured& measured, std::string_view step,
   table.add(std::move(row));
 }
 
+/// Prints the distribution of one step, with bars on a terminal. A pipe gets the numbers only.
 void print_histogram(const Latencies& latencies) {
   const auto ranges = latencies.ranges();
+  // At least 1, so that the bars can be scaled without a division by zero.
   std::uint64_t most = 1;
   for (const auto& range : ranges) {
     most = std::max(most, range.count);
@@ -205,6 +223,7 @@ void print_histogram(const Latencies& latencies) {
                                  grouped(range.count), percent.data()};
     if (has_bars) {
       std::string bar;
+      // Rounded up, so that a range with samples has a visible bar.
       const auto columns = (range.count * bar_columns + most - 1) / most;
       for (std::uint64_t column = 0; column < columns; ++column) {
         bar += "█";
@@ -216,6 +235,7 @@ void print_histogram(const Latencies& latencies) {
   print(table.text());
 }
 
+/// First the comparison of all URLs, then the histogram of the first step of each.
 void print_tables(const std::vector<Measured>& all, const Plan& plan) {
   const auto [first, second] = steps_of(plan.load.workload);
   Table table({"URL", "OPERATION", "COUNT", "PER SECOND", "P50", "P90", "P99", "P99.9", "MAX"});
@@ -235,6 +255,7 @@ void print_tables(const std::vector<Measured>& all, const Plan& plan) {
   }
 }
 
+/// Writes count, throughput, percentiles in microseconds and histogram of one step.
 void write(sys::JsonWriter& json, std::string_view name, const Latencies& latencies,
            nanoseconds took) {
   const auto in_us = [](nanoseconds time) { return static_cast<double>(time.count()) / 1000; };
@@ -279,7 +300,8 @@ void print_json(const std::vector<Measured>& all, const Plan& plan) {
   print(json.end_array().text() + "\n");
 }
 
-/// Prints errors. Returns 0 if there are measurements.
+/// Prints errors. Returns 0 if there are measurements. Errors beside measurements, such as a
+/// failover during the run, do not make the run a failure.
 int judge(const Measured& measured) {
   const auto& [url, figures] = measured;
   if (!figures.first_error) {
@@ -288,6 +310,7 @@ int judge(const Measured& measured) {
   for (const auto& [name, count] : figures.errors) {
     print_error(url + ": " + grouped(count) + " x " + name);
   }
+  // Prints the first error with its detail, whatever the exit code is.
   const auto ended = failed(*figures.first_error);
   return figures.first.count() > 0 ? code(ExitCode::done) : ended;
 }
@@ -311,6 +334,7 @@ int bench(const Arguments& arguments) {
     }
     auto measured = measure(arguments, *plan, url, stop.get_token());
     if (!measured) {
+      // The next URL is measured all the same: a comparison with a missing part is still useful.
       worst = std::max(worst, failed(measured.error()));
       continue;
     }

@@ -21,9 +21,12 @@
 namespace tenure::cli {
 namespace {
 
+/// The command inherits stdin, stdout and stderr in any case.
 constexpr unsigned first_other_file = STDERR_FILENO + 1;
 
-/// Marks all other descriptors close-on-exec.
+/// Marks all other descriptors close-on-exec. Runs in the child between fork and exec. Marked
+/// instead of closed, because the descriptors of the pipes are still needed until exec. REQUIRES:
+/// `kept` is sorted.
 void close_others(const std::vector<unsigned>& kept) {
   unsigned next = first_other_file;
   for (const auto number : kept) {
@@ -35,7 +38,8 @@ void close_others(const std::vector<unsigned>& kept) {
   close_range(next, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
-/// Argument array for exec, which points into `words`.
+/// Argument array for exec, which points into `words`. Valid as long as `words` is neither changed
+/// nor destroyed.
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> made;
   for (auto& word : words) {
@@ -105,21 +109,30 @@ bool wait_for_start(int file) {
   do {
     count = read(file, &byte, sizeof(byte));
   } while (count < 0 && errno == EINTR);
+  // 0 bytes are the end of the file: the parent has ended, which closed its write end.
   return count == sizeof(byte);
 }
 
+/// Code of the child up to exec. It must not acquire a mutex: another thread may have held it at
+/// the time of the fork, and that thread does not exist in the child.
 [[noreturn]] void exec_child(const Launch& launch) {
+  // In child and parent, because either may run first: the group must exist before the terminal is
+  // passed to it, and before the parent sends the first signal.
   setpgid(0, 0);
   if (launch.takes_terminal) {
     tcsetpgrp(STDIN_FILENO, getpid());
   }
   // In addition to the watchdog: immediate, but for this process only.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The parent may have died before prctl(); then no death signal comes, and the parent id differs.
   if (getppid() == launch.parent && wait_for_start(launch.start)) {
+    // The command starts with the mask that this process was started with. The signals are blocked
+    // up to here, so that none is handled in the middle of the setup.
     pthread_sigmask(SIG_SETMASK, &launch.mask, nullptr);
     close_others(launch.files);
     execvpe(launch.words.front(), launch.words.data(), launch.environment.data());
   }
+  // Reached only if exec failed, or if the parent has ended and reads nothing.
   const int why = errno;
   [[maybe_unused]] const auto written = ::write(launch.exec_errors, &why, sizeof(why));
   _exit(code(ExitCode::cannot_execute));
@@ -157,6 +170,7 @@ void Foreground::give_to(pid_t group) const {
 std::expected<Child, int> Child::start(const Program& program, const InheritedFiles& files,
                                        const Signals& signals, const Foreground& foreground,
                                        const std::function<void(pid_t)>& before) {
+  // Everything that allocates memory happens before the fork.
   auto words = program.words;
   auto environment = environment_with(program.environment);
   Pipe start;
@@ -174,13 +188,18 @@ std::expected<Child, int> Child::start(const Program& program, const InheritedFi
                       .exec_errors = exec_errors.in()};
   const auto id = fork();
   if (id == 0) {
+    // The child must not hold the write end: the end of the parent would then not be an end of
+    // file.
     start.close_in();
     exec_child(launch);
   }
   int why = id < 0 ? errno : 0;
+  // The write end of the parent. A successful exec closes that of the child, and the read below
+  // returns 0 bytes, which leaves `why` at 0.
   exec_errors.close_in();
   if (id > 0) {
     setpgid(id, id);  // Parent and child both set it; the first one wins.
+    // Before the start byte: the deadline of the watchdog is set when the program begins.
     before(id);
     [[maybe_unused]] const auto written = ::write(start.in(), "", 1);
     while (read(exec_errors.out(), &why, sizeof(why)) < 0 && errno == EINTR) {
@@ -190,6 +209,7 @@ std::expected<Child, int> Child::start(const Program& program, const InheritedFi
     return Child(id);
   }
   if (id > 0) {
+    // Before the id is reaped, so that the watchdog never signals a process with a reused id.
     before(0);
     waitpid(id, nullptr, 0);
     foreground.give_to(getpgrp());
@@ -197,6 +217,7 @@ std::expected<Child, int> Child::start(const Program& program, const InheritedFi
   return std::unexpected(why);
 }
 
+// A pidfd refers to this process only, and can be polled together with signals and timers.
 Child::Child(pid_t id) : id_(id), file_(static_cast<int>(syscall(SYS_pidfd_open, id, 0))) {}
 
 Child::Child(Child&& other) noexcept
@@ -209,6 +230,7 @@ Child::~Child() {
 }
 
 void Child::signal(int number) const {
+  // A negative id addresses the process group, so that children of the command get the signal too.
   kill(-id_, number);
 }
 

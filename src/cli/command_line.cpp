@@ -17,10 +17,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+/// Message for an invalid command line, with the exit code of sysexits.h for usage errors.
 ExitMessage usage_error(const std::string& text) {
   return {.code = ExitCode::usage, .text = "tenure: " + text + "\n"};
 }
 
+/// Option with this spelling, of the command or of all commands; null if there is none.
 const Option* find_option(const Command* command, std::string_view name) {
   const auto search = [&](const std::vector<Option>& options) -> const Option* {
     const auto it = std::ranges::find_if(options, [&](const Option& option) {
@@ -40,7 +42,8 @@ bool takes_next(const Command* command, std::string_view word) {
   return option != nullptr && !option->value.empty();
 }
 
-/// Index of the first positional argument from `begin` on.
+/// Index of the first positional argument from `begin` on. Skips options and their values. A single
+/// "-" is an argument, by convention stdin.
 std::size_t first_word(const Words& words, std::size_t begin, const Command* command) {
   for (auto at = begin; at < words.size(); ++at) {
     if (!words[at].starts_with('-') || words[at] == "-") {
@@ -57,6 +60,7 @@ const Command* find_command(std::string_view name) {
   return it == all.end() ? nullptr : &*it;
 }
 
+/// Whether commands such as "cluster add" begin with this word.
 bool is_group(std::string_view name) {
   return std::ranges::any_of(commands(), [&](const Command& command) {
     return command.name.starts_with(std::string(name) + " ");
@@ -81,6 +85,7 @@ NamedCommand take_name(Words& words) {
   auto at = first_word(words, 0, nullptr);
   if (at < words.size()) {
     named.name = take(at);
+    // The second word of a group. Common options may stand between the two.
     at = first_word(words, at, nullptr);
     if (is_group(named.name) && at < words.size()) {
       named.name += " " + take(at);
@@ -91,7 +96,7 @@ NamedCommand take_name(Words& words) {
 }
 
 /// Removes the command to run: after `--`, or, as in flock(1), after the first name. CLI11 would
-/// parse its options.
+/// parse its options. Returns the command, and leaves the words before it in `words`.
 Words cut_command(Words& words, const Command& command) {
   const auto cut = [&](std::size_t begin, std::size_t skipped) {
     Words rest(words.begin() + static_cast<std::ptrdiff_t>(std::min(begin + skipped, words.size())),
@@ -99,12 +104,14 @@ Words cut_command(Words& words, const Command& command) {
     words.resize(std::min(begin, words.size()));
     return rest;
   };
+  // The first `--` ends the names; a later one belongs to the command.
   const auto dashes = std::ranges::find(words, "--");
   if (dashes != words.end()) {
     return cut(static_cast<std::size_t>(dashes - words.begin()), 1);
   }
   const auto name = first_word(words, 0, &command);
   auto rest = cut(name + 1, 0);
+  // `NAME -c TEXT`, as in flock(1).
   const bool is_shell = rest.size() == 2 && (rest[0] == "-c" || rest[0] == "--command");
   if (is_shell) {
     return {"/bin/sh", "-c", rest[1]};
@@ -117,18 +124,21 @@ Words cut_command(Words& words, const Command& command) {
   return rest;
 }
 
-/// Output of CLI11.
+/// Output of CLI11. CLI11 fills it through callbacks during the parse.
 struct ParsedOptions {
   bool asks_help = false;
   bool asks_version = false;
   Arguments arguments{};
 };
 
+/// Registers an option under all its names. Values are kept as text under one key; each command
+/// parses them, so that the error names the option.
 void add_option(CLI::App& app, const Option& option, ParsedOptions& parsed) {
   const std::string key(key_of(option));
   const std::string names(option.names);
   const std::string help(option.help);
   if (option.value.empty()) {
+    // A flag has an empty value: Arguments::has() only asks whether the key exists.
     app.add_flag_callback(names, [&parsed, key] { parsed.arguments.options[key] = ""; }, help);
     return;
   }
@@ -146,7 +156,10 @@ void add_option(CLI::App& app, const Option& option, ParsedOptions& parsed) {
   }
 }
 
+/// Registers the options of the command table. Without a command, only those of all commands, for
+/// `tenure --help` and `tenure --version`.
 void describe(CLI::App& app, const Command* command, ParsedOptions& parsed) {
+  // Removes the built-in flag of CLI11, which prints its own layout and exits.
   app.set_help_flag();
   app.add_flag("-h,--help", parsed.asks_help);
   app.add_flag("-V,--version", parsed.asks_version);
@@ -168,6 +181,7 @@ void describe(CLI::App& app, const Command* command, ParsedOptions& parsed) {
 
 /// Converts the parsed options to an invocation or a message.
 std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedCommand& named) {
+  // --version and --help come before all errors below, because they need no valid command.
   if (parsed.asks_version) {
     return ExitMessage{.text = "tenure " TENURE_VERSION "\n"};
   }
@@ -191,6 +205,7 @@ std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedC
 }  // namespace
 
 std::variant<Invocation, ExitMessage> read_command_line(Words words) {
+  // First, because the options depend on the command.
   const auto named = take_name(words);
   CLI::App app("tenure: distributed locks on the command line", "tenure");
   ParsedOptions parsed;

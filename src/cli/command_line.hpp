@@ -16,12 +16,15 @@ struct ExitMessage {
   std::string text{};
 };
 
+/// Command to run, and its arguments.
 struct Invocation {
+  /// Entry of the command table, which lives as long as the process.
   const Command* command = nullptr;
   Arguments arguments{};
 };
 
-/// Parses the arguments without the program name.
+/// Parses the arguments without the program name. Neither prints nor exits, so that tests can call
+/// it.
 [[nodiscard]] std::variant<Invocation, ExitMessage> read_command_line(
     std::vector<std::string> words);
 

@@ -25,6 +25,7 @@ std::set<std::string> subcommands(std::string_view group) {
   return found;
 }
 
+/// First words of commands that have two words.
 std::set<std::string> groups() {
   std::set<std::string> found;
   for (const auto& command : commands()) {
@@ -35,6 +36,7 @@ std::set<std::string> groups() {
   return found;
 }
 
+/// List of words as the shells expect it.
 std::string spaced(const std::set<std::string>& words) {
   std::string text;
   for (const auto& word : words) {
@@ -76,6 +78,7 @@ std::string commands_with(Word word) {
   return text;
 }
 
+/// Replaces each occurrence; does not search the inserted text again.
 std::string replaced(std::string text, std::string_view mark, const std::string& with) {
   for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + with.size())) {
     text.replace(at, mark.size(), with);
@@ -83,6 +86,11 @@ std::string replaced(std::string text, std::string_view mark, const std::string&
   return text;
 }
 
+// The scripts contain the tables of commands and options as text, so that a completion needs no
+// server. Only the names of locks do: `tenure ls`, limited to 200 names and one second, and silent
+// on errors, because it runs at each press of the Tab key.
+//
+// After `--` the completion of the command that follows takes over.
 constexpr auto bash_script = R"(# bash completion of tenure: source it, or put it into
 # /usr/share/bash-completion/completions/tenure
 _tenure_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
@@ -174,6 +182,7 @@ std::string choice_cases(const std::string& add) {
       }
     }
   };
+  // The set removes duplicates: an option that several commands share needs one branch.
   note(common_options());
   for (const auto& command : commands()) {
     note(command.options);
@@ -203,7 +212,7 @@ std::string filled(std::string_view script, const std::string& add) {
   return replaced(std::move(text), "@LOCKS@", commands_with(Word::lock));
 }
 
-/// Quotes for fish.
+/// Quotes for fish. Only the quote and the backslash are special between single quotes.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char byte : text) {
@@ -212,6 +221,7 @@ std::string quoted(std::string_view text) {
   return out + "'";
 }
 
+/// One `complete` line. -x: the option takes a value and no file name.
 std::string fish_option(const std::string& condition, const Option& option) {
   auto text = "complete -c tenure" + condition;
   for (const auto name : names_of(option)) {
@@ -223,6 +233,7 @@ std::string fish_option(const std::string& condition, const Option& option) {
   return text + " -d " + quoted(option.help) + "\n";
 }
 
+/// fish needs one line for each command and option, with a condition that selects the command.
 std::string fish_completion() {
   std::string text =
       "# fish completion of tenure: save as ~/.config/fish/completions/tenure.fish\n"
@@ -234,11 +245,13 @@ std::string fish_completion() {
   for (const auto& command : commands()) {
     const auto space = command.name.find(' ');
     const std::string first(command.name.substr(0, space));
+    // The first word once, also if it is a group of several commands.
     if (printed.insert(first).second) {
       const auto help = space == std::string_view::npos ? command.summary : summary_of_group(first);
       text +=
           "complete -c tenure -n __fish_use_subcommand -a " + first + " -d " + quoted(help) + "\n";
     }
+    // Not closed yet: the second word of a group is added below.
     auto condition = " -n '__fish_seen_subcommand_from " + first;
     if (space != std::string_view::npos) {
       const std::string second(command.name.substr(space + 1));

@@ -7,7 +7,7 @@
 namespace tenure::cli {
 
 /// Confirmation of an irreversible operation, by --yes or by the user at the terminal. Without
-/// either, an error.
+/// either, an error. `cancelled` after any answer but yes; `invalid_argument` without a terminal.
 [[nodiscard]] Result<void> confirm(const Arguments& arguments, std::string_view question);
 
 }  // namespace tenure::cli

@@ -20,11 +20,13 @@ enum class ExitCode : int {
   signalled = 128,  ///< Plus the number of the signal.
 };
 
+/// Value for exit().
 [[nodiscard]] constexpr int code(ExitCode value) noexcept {
   return static_cast<int>(value);
 }
 
-/// Exit code for an error.
+/// Exit code for an error. A script can distinguish contention (75: retry later) from an
+/// unreachable service or an exhausted limit (69), and from a wrong call (64).
 [[nodiscard]] constexpr ExitCode exit_code_of(Errc error) noexcept {
   switch (error) {
     case Errc::would_block:

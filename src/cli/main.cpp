@@ -10,9 +10,11 @@
 
 int main(int count, char** arguments) {
   using namespace tenure::cli;
+  // A caller of exec may pass an empty argument array.
   std::vector<std::string> words(arguments + (count > 0 ? 1 : 0), arguments + count);
   const auto read = read_command_line(std::move(words));
   if (const auto* message = std::get_if<ExitMessage>(&read)) {
+    // Help that the user has requested is output; a usage error must not reach a pipe.
     std::fputs(message->text.c_str(), message->code == ExitCode::done ? stdout : stderr);
     return code(message->code);
   }
