@@ -79,7 +79,7 @@ ${bold}A cluster of three runs; member $leader leads.${plain} All is durable in 
   2        $(grpc 2)   http://$(http 2)
   3        $(grpc 3)   http://$(http 3)
 
-${bold}Dashboard${plain}: every member serves one; the leader has the most data: http://$(http $leader)/
+${bold}Dashboard${plain} of the leader, which shows the most data: http://$(http $leader)/
 Force-release requires the secret in $folder/N/http_secret of member N.
 
 Try in another terminal, from this folder:
@@ -88,7 +88,7 @@ Try in another terminal, from this folder:
   curl -s http://$(http 1)/v1/status
   curl -s http://$(http $leader)/metrics | grep tenure_peer_connected
 
-  ${bold}# kill the leader and repeat: another member becomes the leader, and no lock is lost${plain}
+  ${bold}# kill the leader and repeat: another member leads, and no lock is lost${plain}
   kill -9 ${servers[$((leader - 1))]}
 
 Ctrl-C stops all; the next start has every lock again. docs/reference/settings.md has the settings.

@@ -16,8 +16,8 @@ SUBJECT_COLUMNS_MAX = 72
 
 # Phrases that leave a sentence without a named subject, or an everyday word in the place of a term.
 PHRASES = [(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), remedy) for pattern, remedy in (
-    (r"(?:some|no|any|every)body(?:'s)?|some ?one|any ?one(?! of)|every ?one(?! of)|whoever|whomever"
-     r"|whom", "name the subject: client, thread, process, member"),
+    (r"(?:some|no|any|every)body(?:'s)?|some ?one|any ?one(?! of)|every ?one(?! of)|whoever"
+     r"|whomever|whom", "name the subject: client, thread, process, member"),
     (r"(?:those|one|others?|anything|he|all) who", "name the subject: client, waiter, holder"),
     (r"who(?:se)? (?:waits?|comes?|takes?|asks?|leads?|calls?|wants?|is next|goes|leaves|led)",
      "name the subject: the waiter, the caller, the leader"),

@@ -1,11 +1,11 @@
-"""Several real tenured on loopback that make one cluster, for tests that kill them, stop them and
-change who is in it; and a client that follows the leader.
+"""A cluster of real tenured processes on loopback, for tests that kill, stop, add and remove
+members; and a client that follows the leader.
 
     with cluster.running() as nodes:
         client = nodes.client()
         lease = client.lease()
         nodes.kill(nodes.leader())
-        client.lock("a", lease)              # as soon as another one leads
+        client.lock("a", lease)              # as soon as there is a new leader
 """
 
 import contextlib
@@ -28,9 +28,9 @@ GIVEN_PORTS = set()
 
 
 def free_ports(count):
-    """Ports that nobody listens on at the moment, and that we gave to nobody: two members at one
-    address are no cluster. Below those that outgoing connections take, or one of them might get it
-    before the server does."""
+    """Free ports that this process has not returned before: two members must not share an address.
+    They lie below the ephemeral port range, so that no outgoing connection takes one before the
+    server listens."""
     chance, sockets = random.Random(), []
     while len(sockets) < count:
         port = chance.randrange(10_000, 32_000)
@@ -39,7 +39,7 @@ def free_ports(count):
         try:
             sockets.append(socket.create_server(("127.0.0.1", port)))
         except OSError:
-            pass  # Taken: another one.
+            pass  # In use: try another port.
     ports = [one.getsockname()[1] for one in sockets]
     GIVEN_PORTS.update(ports)
     for one in sockets:
@@ -70,7 +70,7 @@ class Node(Daemon):
         return self.process is not None and self.process.poll() is None
 
     def pause(self):
-        """SIGSTOP: its connections stand, and it does not answer."""
+        """SIGSTOP: the connections stay open, and the process does not reply."""
         self.process.send_signal(signal.SIGSTOP)
         self.is_paused = True
 
@@ -88,7 +88,7 @@ class Node(Daemon):
             return None
         try:
             status, body = self.get("/v1/cluster")
-        except (OSError, http.client.HTTPException):  # or another server replies
+        except (OSError, http.client.HTTPException):  # or a reply of another server
             return None
         return json.loads(body) if status == 200 else None
 
@@ -133,7 +133,7 @@ class Cluster:
         return [member for member in self.nodes if member != self.leader()]
 
     def wait_for_leader(self, but=None):
-        """The leader, as soon as there is one, and another than `but`."""
+        """Waits for a leader other than `but` and returns it."""
         found = []
 
         def has_leader():
@@ -164,7 +164,7 @@ class Cluster:
         self.nodes[member].resume()
 
     def end(self):
-        """Whatever still runs is killed."""
+        """Kills the members that still run."""
         for node in self.nodes.values():
             if node.is_running():
                 node.resume()
@@ -174,12 +174,12 @@ class Cluster:
         return FollowingClient(self.addresses())
 
     def members(self):
-        """By id, as the leader has them."""
+        """The members by id, as the leader reports them."""
         answer = self.client().admin_call("MemberList", admin_pb.MemberListRequest())
         return {member.id: member for member in answer.members}
 
     def add(self, member):
-        """Starts a new one, takes it in, and returns when it votes."""
+        """Starts a new member, adds it to the cluster, and returns when it is a voter."""
         node = self.make(member)
         node.flags += ("--members", self.founders)
         node.switches += ("--join",)
@@ -194,8 +194,9 @@ class Cluster:
                     lambda: member not in self.members())
 
     def change(self, method, request, is_done):
-        """By a leader that may fall meanwhile: after UNAVAILABLE one looks before one asks again,
-        as the protocol says."""
+        """Sends a member change to the leader, which may fail during the call. After UNAVAILABLE
+        the outcome is unknown, so is_done() is checked before the change is sent again, as the
+        protocol requires."""
         client, is_unsure = self.client(), False
 
         def ask(me):
@@ -224,14 +225,14 @@ def running(size=3, *flags):
 
 
 class FollowingClient(Client):
-    """Client of the leader, whoever that is. What is asked again has the same ids."""
+    """Client that follows the leader. A retry has the ids of the original request."""
 
     OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 500),
                ("grpc.keepalive_timeout_ms", 500), ("grpc.http2.max_pings_without_data", 0),
                # A hanging member accepts connections and sends nothing: do not wait 20 s for each.
                ("grpc.min_reconnect_backoff_ms", 500)]
     HOPS_MAX = 4
-    LEARN_EVERY = 0.5  # seconds between two looks at who is in the cluster
+    LEARN_EVERY = 0.5  # seconds between two queries of the member list
 
     def __init__(self, addresses):
         self.addresses, self.turn, self.hops = list(addresses), 0, 0
@@ -244,7 +245,7 @@ class FollowingClient(Client):
         super().__init__(grpc.insecure_channel(address, options=self.OPTIONS))
 
     def ask(self, call, timeout=TIMEOUT):
-        """call(self) at the leader; UNAVAILABLE is asked again until `timeout` ends."""
+        """Runs call(self) at the leader, and repeats it after UNAVAILABLE until `timeout` ends."""
         deadline = time.monotonic() + timeout
         while True:
             channel = self.channel
@@ -261,7 +262,7 @@ class FollowingClient(Client):
                         self.leave(dict(error.trailing_metadata() or ()).get("tenure-leader"))
 
     def learn_members(self):
-        """All members that it began with may be replaced while it works."""
+        """Queries the current members, so that all initial members may be replaced."""
         if time.monotonic() < self.learn_at:
             return
         self.learn_at = time.monotonic() + self.LEARN_EVERY
@@ -308,7 +309,7 @@ class FollowingClient(Client):
                                                               **fields))
 
     def renew(self, lease):
-        """What is left of it in ms; 0: it is lost."""
+        """Remaining TTL of the lease in ms; 0 if the lease is lost."""
         request = lease_pb.LeaseKeepAliveRequest(id=lease)
         return self.ask(lambda me: next(me.locks.LeaseKeepAlive(iter([request]),
                                                                 timeout=TIMEOUT))).ttl_ms

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Many of everything against a real server: waiters, leases, watchers that do not read, clients
-that vanish, and requests that are too large or no requests at all."""
+"""Large numbers of waiters, leases and slow watchers at a real server, clients that disappear
+without closing their connection, and oversized or malformed requests."""
 
 import itertools
 import socket
@@ -28,14 +28,14 @@ class Crowd(unittest.TestCase):
                                "--service-watch-buffer-events-max", "200")
         self.daemon = self.context.__enter__()
         self.client = self.daemon.client()
-        self.noises = itertools.count(5_000_000)  # A lease that has ended is not granted again.
+        self.noises = itertools.count(5_000_000)  # The id of an ended lease is not reused.
 
     def tearDown(self):
         self.client.close()
         self.context.__exit__(None, None, None)
 
     def make_noise(self, cycles):
-        """Locks and unlocks with large metadata on one stream; how many outcomes came back."""
+        """Locks and unlocks with large metadata on one stream. Returns the number of outcomes."""
         lease = next(self.noises)
 
         def requests():
@@ -111,7 +111,7 @@ class Crowd(unittest.TestCase):
         tokens = list(answers.values())
         self.assertEqual(tokens, sorted(set(tokens)))
 
-        # The client vanishes: all its waits leave the queue.
+        # The client disconnects: all its waits leave the queue.
         done.set()
         stream.cancel()
         eventually(lambda: self.client.status().waits == 0, "the queue is empty")
@@ -148,20 +148,20 @@ class Crowd(unittest.TestCase):
         eventually(lambda: self.client.status().leases == 0, "all have expired")
 
     # 002-B30
-    def test_watchers_that_do_not_read_stall_nobody(self):
+    def test_slow_watchers_do_not_stall_other_clients(self):
         stop = threading.Event()
 
         def requests():
             yield watch_pb.WatchRequest(create=watch_pb.WatchCreate(key="", prefix=True))
             stop.wait(10 * TIMEOUT)
 
-        # The client's own buffer is kept small, so that the server soon has nowhere to write.
+        # Small receive buffers of the client, so that the server soon cannot write.
         idle = [grpc.insecure_channel(self.daemon.grpc_address, options=[
             ("grpc.use_local_subchannel_pool", 1), ("grpc.http2.lookahead_bytes", 65536)])
             for _ in range(3)]
         from daemon import STUBS  # pylint: disable=import-outside-toplevel
-        streams = [STUBS["lock_grpc"].LockServiceStub(channel).Watch(requests(), timeout=10 * TIMEOUT)
-                   for channel in idle]
+        stub = STUBS["lock_grpc"].LockServiceStub
+        streams = [stub(channel).Watch(requests(), timeout=10 * TIMEOUT) for channel in idle]
         for stream in streams:
             self.assertTrue(next(stream).created)
         began = time.monotonic()
@@ -170,7 +170,7 @@ class Crowd(unittest.TestCase):
             self.assertEqual(answered, 1001)
             self.assertLess(time.monotonic() - began, 10 * TIMEOUT)
 
-        # Each gets its resume revision, and the events before it have no gap.
+        # Each watch gets its resume revision, and the events before that revision have no gap.
         for stream in streams:
             last = 0
             for response in stream:
@@ -185,7 +185,7 @@ class Crowd(unittest.TestCase):
             stream.cancel()
             channel.close()
 
-    # 002-B21: no FIN, no cancellation: the connection is just gone.
+    # 002-B21: neither a FIN nor a cancellation reaches the server.
     def test_a_client_that_vanishes_leaves_the_queue(self):
         held = self.client.lock("a", self.client.lease())
         other = self.daemon.client()
@@ -215,7 +215,7 @@ class Crowd(unittest.TestCase):
         self.assertEqual(code_of(lock, "a", lease, mode=99), invalid)
         self.assertEqual(code_of(self.client.lease, ttl_ms=1), invalid)
         self.assertEqual(code_of(self.client.lease, ttl_ms=10**15), invalid)
-        # Beyond the size of a message, gRPC itself refuses.
+        # gRPC itself refuses a message above its size limit.
         self.assertEqual(code_of(lock, "a", lease, metadata=b"m" * 70_000),
                          grpc.StatusCode.RESOURCE_EXHAUSTED)
         self.assertTrue(lock("n" * 1024, lease, metadata=b"m" * 4096).acquired)

@@ -13,13 +13,13 @@ import jsonschema
 from daemon import HOME, TIMEOUT, OneDaemon, eventually, item_pb, lock_pb
 
 DOCUMENT = json.loads((HOME / "docs/reference/openapi.json").read_text(encoding="utf-8"))
-# So that references to #/components resolve wherever they stand.
+# Base document, so that references to #/components resolve in every schema.
 STORE = jsonschema.RefResolver.from_schema(DOCUMENT)
 INTENT = {"Tenure-Intent": "yes"}
 
 
 def operations():
-    """(method, path, operation) of each."""
+    """(method, path, operation) of each operation."""
     for path, item in DOCUMENT["paths"].items():
         for method, operation in item.items():
             yield method, path, operation
@@ -36,14 +36,14 @@ def check(value, schema):
 
 
 class OpenApiFile(unittest.TestCase):
-    def test_every_schema_is_one_and_every_reference_leads_somewhere(self):
+    def test_every_schema_is_valid_and_every_reference_resolves(self):
         for name, schema in DOCUMENT["components"]["schemas"].items():
             with self.subTest(name):
                 jsonschema.Draft202012Validator.check_schema(schema)
         for reference in re.findall(r'"\$ref": "([^"]+)"', json.dumps(DOCUMENT)):
             STORE.resolve(reference)
 
-    def test_operations_have_ids_of_their_own_answers_and_their_parameters(self):
+    def test_operations_have_unique_ids_responses_and_their_parameters(self):
         ids = [operation["operationId"] for _, _, operation in operations()]
         self.assertEqual(len(ids), len(set(ids)))
         for method, path, operation in operations():
@@ -59,7 +59,7 @@ class OpenApiFile(unittest.TestCase):
 
 class OpenApiAnswers(OneDaemon):
     def ask(self, method, path, body=None, fields=None, **parts):
-        """Asks, and checks the answer against the file; (status, body)."""
+        """Sends a request, checks the reply against the file, and returns (status, body)."""
         operation = DOCUMENT["paths"][path][method]
         target = path.format(**parts)
         if body is not None and "requestBody" in operation:
@@ -99,7 +99,7 @@ class OpenApiAnswers(OneDaemon):
         self.addCleanup(client.close)
         lease, other = client.lease(), client.lease()
         for name in ("look/a", "look/b"):
-            client.lock(name, lease, owner="somebody", metadata=b"\xff\x00")
+            client.lock(name, lease, owner="worker", metadata=b"\xff\x00")
         client.locks.Lock(lock_pb.LockRequest(lease_id=lease, items=[
             item_pb.Item(name="look/space", keys=item_pb.Keys(
                 range=item_pb.Range(start=b"a", end=b"\xff"))),
@@ -184,8 +184,9 @@ class OpenApiAnswers(OneDaemon):
         _, rights = self.ask("get", "/v1/rights")
         self.assertEqual((rights["may_force"], rights["needs_secret"]), (False, True))
 
-    # Later revisions are in order: a client that resumes from the last one misses nothing.
-    def test_a_watch_goes_on_where_it_was(self):
+    # Event ids are revisions in ascending order: a client that resumes from the last one misses no
+    # event.
+    def test_a_watch_resumes_at_the_last_event_id(self):
         _, lease = self.ask("post", "/v1/leases")
         for name in ("watch/a", "watch/b"):
             self.ask("post", "/v1/locks/{name}:acquire", {"lease": lease["id"]}, name=name)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The clients in other languages that examples/ shows, each beside a real server and beside the
-other: they exclude each other, wait their turn, keep their leases and are fenced."""
+"""The Python and Node.js clients of examples/ with a real server: they exclude each other, wait in
+the queue, renew their leases and are fenced."""
 
 import os
 import re
@@ -31,7 +31,7 @@ class Languages(OneDaemon):
         process.communicate()
 
     def token(self, process):
-        """Of the first line, which comes when the lock is held."""
+        """Token in the first output line, which the client prints when it holds the lock."""
         line = process.stdout.readline()
         found = re.fullmatch(r"(\S+) is held, fencing token (\d+)\n", line)
         self.assertTrue(found, line + process.stdout.read() if not found else "")
@@ -42,7 +42,7 @@ class Languages(OneDaemon):
         return process.returncode, output
 
     def leases(self):
-        """Those that live; of who was refused and went, until its ttl ends."""
+        """Leases that are alive. The lease of a refused client lives until its TTL ends."""
         return self.client.locks.Leases(lease_pb.LeasesRequest(), timeout=TIMEOUT).leases
 
     def holding(self):
@@ -56,7 +56,7 @@ class Languages(OneDaemon):
         self.client = self.daemon.client()
         self.addCleanup(self.client.close)
 
-    # 002.021, 002.023: and what each leaves behind is nothing.
+    # 002.021, 002.023: afterwards the server has neither locks nor leases.
     def test_each_language_acquires_and_releases_a_lock(self):
         for language in LANGUAGES:
             with self.subTest(language):
@@ -67,7 +67,7 @@ class Languages(OneDaemon):
                 self.assertEqual((status.locks, status.leases), (0, 0))
 
     # 002.062: the waiter is granted after the release, with a larger token.
-    def test_they_exclude_each_other_and_wait_their_turn(self):
+    def test_clients_of_two_languages_exclude_each_other_and_queue(self):
         for first, second in (("python", "node"), ("node", "python")):
             with self.subTest(first=first):
                 holder = self.start(first, "two", "--seconds", "60")
@@ -83,8 +83,8 @@ class Languages(OneDaemon):
                 self.assertGreater(self.token(waiter), older)
                 self.assertEqual(self.outcome(waiter)[0], 0)
 
-    # 002.033: longer than the ttl of 9 s would be too long for a test; a lease that is revoked is
-    # noticed by the next renewal, so renewals are sent.
+    # 002.033: the test revokes the lease, because waiting for the TTL of 9 s takes too long. The
+    # next renewal reports the loss, which also shows that the client sends renewals.
     def test_each_notices_at_its_next_renewal_that_its_lease_is_lost(self):
         processes = {language: self.start(language, f"three/{language}", "--seconds", "60")
                      for language in LANGUAGES}
@@ -99,8 +99,8 @@ class Languages(OneDaemon):
                 self.assertEqual(code, 79, output)
                 self.assertIn("the lease is lost", output)
 
-    # 64 bits would be rounded by a number of JavaScript, so ids and tokens are text there.
-    def test_ids_of_more_than_53_bits_come_as_they_are(self):
+    # A JavaScript number would round 64-bit values, so its client handles ids and tokens as text.
+    def test_ids_of_more_than_53_bits_are_not_rounded(self):
         node = self.start("node", "four", "--seconds", "60")
         token = self.token(node)
         lease = self.holding()
@@ -112,9 +112,9 @@ class Languages(OneDaemon):
 
 
 class Replaced(unittest.TestCase):
-    """All members that a client knew when it began are replaced while it holds a lock."""
+    """All members in the address list of a client are replaced while it holds a lock."""
 
-    def test_clients_learn_the_members_that_take_the_place_of_those_they_knew(self):
+    def test_clients_discover_the_members_that_replace_the_initial_ones(self):
         with cluster.running() as nodes:
             founders = list(nodes.nodes)
             driver = nodes.client()
@@ -144,7 +144,7 @@ class Replaced(unittest.TestCase):
 
     @staticmethod
     def renewals(nodes):
-        """Of all members: leadership may move between two looks."""
+        """Sum over all members, because leadership may move between two queries."""
         pages = [node.get("/metrics")[1] for node in nodes.nodes.values()]
         return max(float(found) for page in pages for found in
                    re.findall(r'tenure_lease_renew_total{result="renewed"} (\S+)', page))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How a real tenured begins and ends: exit codes, a clean stop, a damaged log, a full disk."""
+"""Start and stop of a real tenured: exit codes, a clean stop, a damaged log, a full disk."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ class Folder(unittest.TestCase):
         return daemon
 
     def refusal(self, *flags, folder=None):
-        """(exit code, why) of one that does not start."""
+        """(exit code, error) of a tenured that does not start."""
         daemon = Daemon(folder or self.folder, *flags)
         daemon.spawn()
         why = daemon.wait_for_event("cannot_start")["error"]
@@ -32,7 +32,7 @@ class Folder(unittest.TestCase):
 
 
 class Life(Folder):
-    # 002.107: locks, leases, queues and revisions are there again.
+    # 002.107: locks, leases, queues and revisions survive a restart.
     def test_a_clean_stop_answers_waiters_and_the_next_start_has_everything(self):
         daemon = self.start()
         client = daemon.client()
@@ -52,7 +52,7 @@ class Life(Folder):
         self.assertGreater(status.snapshot_index, 0)
         self.assertGreaterEqual(status.header.revision, revision)
         self.assertEqual((status.locks, status.waits, status.leases), (1, 1, 2))
-        # The same request finds its old place.
+        # A retry of the request has its old queue position.
         retry = client.locks.Lock.future(
             lock_pb.LockRequest(name="a", lease_id=waiter, request_id=5), timeout=TIMEOUT)
         client.unlock(holder, held.fencing_token)
@@ -60,7 +60,7 @@ class Life(Folder):
         # 002.108
         self.assertGreater(retry.result().fencing_token, held.fencing_token)
 
-    # 002-B23: what the server slept does not count.
+    # 002-B23: downtime of the server does not count.
     def test_a_restart_never_shortens_a_lease(self):
         daemon = self.start()
         client = daemon.client()
@@ -125,7 +125,7 @@ class Life(Folder):
 
 
 class Damage(Folder):
-    """What a disk may do to the log, done to it by hand."""
+    """Damage to the log that a disk or a power failure can cause."""
 
     def setUp(self):
         super().setUp()
@@ -148,14 +148,14 @@ class Damage(Folder):
         self.segment.write_bytes(content)
 
     def refused(self, *names):
-        """It does not start, with the documented code, and the message has these words."""
+        """The start fails with the documented exit code, and the error contains these words."""
         code, why = self.refusal("--raft-segment-bytes", "64KiB")
         self.assertEqual(code, 74)
         for name in names:
             self.assertIn(name, why)
 
     def test_a_torn_tail_is_cut_and_named(self):
-        # The last write before a power failure, which came before its sync was recorded.
+        # A write that a power failure interrupted before its sync was recorded.
         self.lose_end(10)
         (self.folder / "durable_end").unlink()
 
@@ -203,7 +203,7 @@ class Damage(Folder):
 
 
 class FullDisk(unittest.TestCase):
-    """A real small file system that fills up."""
+    """A small real file system without free space."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tenured."))
@@ -214,7 +214,7 @@ class FullDisk(unittest.TestCase):
             self.skipTest(f"no small file system: {mounted.stderr.decode()}")
         self.addCleanup(subprocess.run, ["umount", "-l", str(self.folder)], check=False)
 
-    def test_a_full_disk_refuses_and_goes_on_when_there_is_space(self):
+    def test_a_full_disk_refuses_locks_until_there_is_space(self):
         ballast = self.folder / "ballast"
         daemon = Daemon(self.folder / "store", "--raft-segment-bytes", "64KiB",
                         "--raft-snapshot-bytes", "1GiB").start()
@@ -223,7 +223,7 @@ class FullDisk(unittest.TestCase):
         lease = client.lease()
         ballast.write_bytes(b"x" * (1024 * 1024 - 64 * 1024 * 6))
         tokens = []
-        # The server helps itself by snapshots as long as those find room.
+        # The server frees space by snapshots as long as a snapshot fits.
         while daemon.get("/readyz")[0] == 200:
             try:
                 while True:
@@ -232,7 +232,7 @@ class FullDisk(unittest.TestCase):
             except grpc.RpcError as error:
                 self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
                 self.assertIn("full", error.details())
-        # What was acknowledged is there, reading works, and giving back still does.
+        # No acknowledged lock is lost, and reads and releases still succeed.
         self.assertEqual(client.status().holds, len(tokens))
         client.unlock(lease, tokens[0])
 

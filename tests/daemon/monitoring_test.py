@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Dashboard and alerts of packaging/ ask for what a real tenured has, in words that Prometheus
-understands, and say what they have to."""
+"""The Grafana dashboard and the alert rules in packaging/ contain valid PromQL, use only metrics
+that a real tenured exports, and the alerts fire in their test cases."""
 
 import json
 import pathlib
@@ -15,7 +15,7 @@ from daemon import HOME, TIMEOUT, eventually
 DASHBOARD = HOME / "packaging/grafana/tenure.json"
 RULES = HOME / "packaging/prometheus/tenure.rules.yml"
 RULES_TEST = HOME / "packaging/prometheus/tenure.rules.test.yml"
-# Of Prometheus itself.
+# Metrics of Prometheus itself.
 FOREIGN = {"up"}
 METRIC = re.compile(r"\b(tenure_[a-z_]+|process_[a-z_]+|up)\b(?!\()")
 
@@ -46,7 +46,7 @@ def names_in(expression):
 
 
 class Monitoring(unittest.TestCase):
-    def test_alerts_are_understood_and_each_has_a_case_that_passes(self):
+    def test_alert_rules_are_valid_and_each_has_a_passing_case(self):
         checked = promtool("check", "rules", RULES)
         self.assertEqual(checked.returncode, 0, checked.stderr + checked.stdout)
         tested = promtool("test", "rules", RULES_TEST)
@@ -54,7 +54,7 @@ class Monitoring(unittest.TestCase):
         cases = set(re.findall(r"alertname: (\w+)", RULES_TEST.read_text(encoding="utf-8")))
         self.assertEqual(cases, {alert for alert, _ in rule_expressions()})
 
-    def test_the_dashboard_asks_in_words_that_prometheus_understands(self):
+    def test_the_expressions_of_the_dashboard_are_valid_promql(self):
         rules = "\n".join(f"      - record: a:{number}\n        expr: {json.dumps(expression)}"
                           for number, (_, expression) in enumerate(dashboard_expressions()))
         with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +64,7 @@ class Monitoring(unittest.TestCase):
             checked = promtool("check", "rules", file)
         self.assertEqual(checked.returncode, 0, checked.stderr + checked.stdout)
 
-    def test_panels_have_numbers_of_their_own_and_do_not_overlap(self):
+    def test_panels_have_unique_ids_and_do_not_overlap(self):
         panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
         self.assertEqual(len({panel["id"] for panel in panels}), len(panels))
         taken = set()
@@ -75,7 +75,7 @@ class Monitoring(unittest.TestCase):
                     self.assertNotIn((x, y), taken, panel["title"])
                     taken.add((x, y))
 
-    # A metric that is renamed would leave an empty panel, and an alert that never comes.
+    # A renamed metric would leave an empty panel and an alert that never fires.
     def test_every_metric_of_dashboard_and_alerts_is_there_in_a_real_cluster(self):
         there = set()
 
@@ -86,9 +86,9 @@ class Monitoring(unittest.TestCase):
 
         with cluster.running() as nodes:
             eventually(look, "members are connected")
-        # It has no series before a limit is reached, but says that it will.
+        # Declared from the start, but without a series before a limit is reached.
         there.add("tenure_limit_rejected_total")
-        # Only with certificates: certificates_test.py.
+        # Exported only with TLS: certificates_test.py checks it.
         there.add("tenure_certificate_expiry_seconds")
         there |= FOREIGN
         for where, expression in [*dashboard_expressions(), *rule_expressions()]:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The main scenarios of the service from a language that is not ours, over a real server."""
+"""The main scenarios of the gRPC service from Python, with a real server."""
 
 import threading
 import unittest
@@ -55,12 +55,12 @@ class PythonClient(OneDaemon):
 
         self.assertEqual([answer.ttl_ms for answer in answers], [5000, 0])
 
-    # 002.063, 002.070: real time passes in a real server.
-    def test_an_expired_lease_gives_its_lock_to_the_next(self):
-        short, patient = self.client.lease(ttl_ms=300), self.client.lease()
+    # 002.063, 002.070: in real time, with a real server.
+    def test_the_lock_of_an_expired_lease_is_granted_to_the_next_waiter(self):
+        short, waiter = self.client.lease(ttl_ms=300), self.client.lease()
         held = self.client.lock("py/c", short)
 
-        granted = self.client.lock("py/c", patient)
+        granted = self.client.lock("py/c", waiter)
 
         self.assertTrue(granted.acquired)
         self.assertGreater(granted.fencing_token, held.fencing_token)
@@ -110,9 +110,9 @@ class PythonClient(OneDaemon):
         self.assertEqual([outcome.WhichOneof("what") for outcome in outcomes],
                          ["lease_granted", "granted", "released"])
 
-    # Health and reflection are what every gRPC tool begins with.
+    # gRPC tools begin with health and reflection.
     def test_health_and_reflection_answer(self):
-        # The messages are so small that they need no generated code: field 1 is a string.
+        # Encoded by hand, without generated code: field 1 is a string.
         check = self.client.channel.unary_unary("/grpc.health.v1.Health/Check")
         self.assertEqual(check(b"", timeout=TIMEOUT), b"\x08\x01")
         name = b"tenure.v1.LockService"
@@ -163,7 +163,7 @@ class PythonClient(OneDaemon):
 
         self.assertEqual(refused.reason, lock_pb.REASON_DEADLOCK)
         self.assertEqual([step.name for step in refused.cycle], ["py/x", "py/y"])
-        eventually(lambda: self.client.status().waits == 0, "nobody waits")
+        eventually(lambda: self.client.status().waits == 0, "the wait queue is empty")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An HTTP/2 client that writes frames as it likes, for tests of what a hostile client may do."""
+"""An HTTP/2 client that can write arbitrary frames, for tests with hostile clients."""
 
 import socket
 import struct
@@ -13,7 +13,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def literal(name, value, index=False):
-    """A header line of HPACK, not compressed; index: the other end keeps it in its table."""
+    """Literal HPACK header field; index: the receiver adds it to its dynamic table."""
     line = b"\x40" if index else b"\x00"
     for text in (name, value):
         if len(text) < 127:
@@ -30,8 +30,8 @@ def literal(name, value, index=False):
 
 
 class Calls:
-    """Many calls of one path on one connection. The first says the path, the others refer to it
-    by its place in the table, so that each takes 14 bytes."""
+    """Many calls of one path on one connection. The first call sends the path as a literal; the
+    others refer to its index in the HPACK table, so that each takes 14 bytes."""
 
     def __init__(self, path):
         self.block = (b"\x83\x86" + literal(b":authority", b"x", index=True)
@@ -50,7 +50,7 @@ class Calls:
 
 
 def connect(address, receive_bytes=None, tls=None):
-    """A connection on which HTTP/2 has begun; with a small receive buffer, or through TLS."""
+    """A connection after the HTTP/2 preface; with a small receive buffer, or over TLS."""
     host, port = address.split(":")
     raw = socket.socket()
     if receive_bytes:

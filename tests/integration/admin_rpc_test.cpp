@@ -118,7 +118,7 @@ TEST_F(AdminRpc, explain_reports_a_free_lock_as_free) {
   EXPECT_EQ(explain("nothing").summary(), "nothing is free.");
 }
 
-// 002.061: a record that nobody holds is gone.
+// 002.061: the record of a lock without holders is removed.
 TEST_F(AdminRpc, force_release_frees_the_lock_and_invalidates_the_old_token) {
   const auto holder = lease();
   const auto held = lock("a", holder);

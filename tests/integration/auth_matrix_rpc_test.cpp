@@ -18,7 +18,7 @@ namespace {
 using google::protobuf::Message;
 using Until = RpcProbe::Until;
 
-/// Who asks for what: without a token, or by name under a/ or b/.
+/// Credentials and lock name of a call: without a token, or with one, and a name under a/ or b/.
 struct Asking {
   std::string label;
   std::string token;
@@ -66,7 +66,7 @@ struct Row {
   Until until = Until::end;
 };
 
-/// Every call that there is. One that is not here fails the test.
+/// Every call of the services. A call that is missing here fails the test.
 std::map<std::string, Row> call_rows() {
   const auto watch = [](const std::string& name) -> Made {
     auto request = std::make_unique<v1::WatchRequest>();
@@ -116,14 +116,14 @@ std::map<std::string, Row> call_rows() {
 }
 
 bool is_denied(const std::string& path, const RpcProbe::Reply& reply) {
-  // A watch is refused by itself, and its stream goes on.
+  // A watch is refused in its own response; its stream stays open.
   const bool is_watch = path == "/tenure.v1.LockService/Watch";
   return reply.code() == grpc::StatusCode::permission_denied ||
          reply.code() == grpc::StatusCode::unauthenticated ||
          (is_watch && reply.first<v1::WatchResponse>().code() == v1::CODE_PERMISSION_DENIED);
 }
 
-// A new call without a rule of who may use it.
+// Catches a new call without a permission check.
 TEST_F(AuthRpc, every_call_requires_the_permission_in_the_matrix) {
   const auto rows = call_rows();
   const auto& pool = *google::protobuf::DescriptorPool::generated_pool();
@@ -154,7 +154,7 @@ std::map<std::string, std::set<std::string>> operation_rows() {
           {"downgrade", users},       {"set_ttl", users},      {"confirm_holds", users}};
 }
 
-// The same for what goes through a Session.
+// The same for the operations of a Session stream.
 TEST_F(AuthRpc, every_operation_requires_the_permission_in_the_matrix) {
   const auto rows = operation_rows();
   const auto& what = *v1::Operation::descriptor()->FindOneofByName("what");
@@ -164,7 +164,7 @@ TEST_F(AuthRpc, every_operation_requires_the_permission_in_the_matrix) {
     ASSERT_NE(row, rows.end()) << field.name() << " has no row: who may do it?";
     for (const auto& asking : askings) {
       if (!users.contains(asking.label)) {
-        continue;  // They have no Session.
+        continue;  // These calls have no Session operation.
       }
       v1::Operation operation;
       operation.GetReflection()->MutableMessage(&operation, &field);

@@ -1,5 +1,3 @@
-#include "support/rpc/auth.hpp"
-
 #include <memory>
 #include <optional>
 #include <set>
@@ -7,6 +5,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "support/rpc/auth.hpp"
 
 namespace tenure::test {
 namespace {
@@ -29,7 +29,7 @@ TEST_F(AuthRpc, denials_name_the_missing_credentials_or_the_deciding_rule) {
       << denied.message();
 }
 
-// All or none: one name among several that may be locked is not enough.
+// All or none: the lock permission for one of several names is not enough.
 TEST_F(AuthRpc, a_request_for_several_names_requires_the_right_on_each) {
   RpcProbe locker(address_, "l");
   v1::LockRequest request;
@@ -43,7 +43,8 @@ TEST_F(AuthRpc, a_request_for_several_names_requires_the_right_on_each) {
   store_.look([](const server::View& view) { EXPECT_TRUE(view.state.locks.locks().empty()); });
 }
 
-// Fencing tokens and leases are shown to whoever may read; that must not let them unlock.
+// A principal with the read permission sees fencing tokens and lease ids. They must not suffice to
+// unlock.
 TEST_F(AuthRpc, a_lease_of_another_user_is_reported_as_unknown) {
   RpcProbe locker(address_, "l");
   RpcProbe other(address_, "o");
@@ -57,7 +58,7 @@ TEST_F(AuthRpc, a_lease_of_another_user_is_reported_as_unknown) {
     EXPECT_EQ(foreign.message().size(), unknown.message().size()) << method << foreign.message();
     EXPECT_EQ(foreign.messages.size(), unknown.messages.size()) << method;
   };
-  // As long as the other, so that the words have the same length.
+  // As many digits as the other id, so that the messages have the same length.
   const auto foreign = lease ^ 1U;
 
   v1::UnlockRequest unlock;
@@ -149,7 +150,7 @@ TEST_F(AuthRpc, a_lease_records_the_authenticated_user) {
   });
 }
 
-// A client names its leases itself, and says again what it asked for when an reply is lost.
+// Lease ids are chosen by clients, and a retry after a lost reply repeats its request id.
 TEST_F(AuthRpc, a_request_id_of_another_user_does_not_return_the_lease) {
   RpcProbe locker(address_, "l");
   RpcProbe other(address_, "o");
@@ -224,7 +225,7 @@ TEST_F(AuthRpc, lists_contain_readable_locks_and_the_own_leases) {
   EXPECT_EQ(leases(ops), 2);
 }
 
-// Who holds what we may read may wait for what we may not.
+// The holder of a readable lock may wait for an unreadable one.
 TEST_F(AuthRpc, an_explanation_omits_unreadable_names) {
   RpcProbe ops(address_, "ad");
   RpcProbe reader(address_, "r");
@@ -271,7 +272,7 @@ TEST_F(AuthRpc, a_prefix_watch_delivers_only_readable_events) {
   watch->cancel();
 }
 
-// A stream is let in once; what it may do is looked up for each operation.
+// A stream is authenticated once; each operation is authorized with the current policy.
 TEST_F(AuthRpc, a_new_policy_applies_to_open_streams_at_once) {
   RpcProbe locker(address_, "l");
   const auto lease = grant(locker);
@@ -312,7 +313,7 @@ TEST_F(AuthRpc, a_new_policy_applies_to_open_streams_at_once) {
   EXPECT_EQ(session->reply.code(), grpc::StatusCode::unauthenticated);
 }
 
-// Owners and names of others are in the cycle that the victim is delivered.
+// The cycle that the victim receives contains owners and lock names of other users.
 TEST_F(AuthRpc, the_cycle_of_a_deadlock_redacts_unreadable_steps) {
   RpcProbe ops(address_, "ad");
   RpcProbe locker(address_, "l");

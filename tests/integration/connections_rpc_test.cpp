@@ -21,7 +21,7 @@ using boost::asio::ip::tcp;
   return v1::Admin::NewStub(channel)->Status(RpcTest::context().get(), {}, &response);
 }
 
-/// A connection of bytes, to misbehave with.
+/// A raw TCP connection that sends arbitrary bytes.
 class RawConnection {
  public:
   explicit RawConnection(const std::string& address) : socket_(loop_) {
@@ -59,7 +59,7 @@ class RawConnection {
   tcp::socket socket_;
 };
 
-/// A server that lets in three connections; the fixture's own client is the first.
+/// A server with a limit of three connections; the client of the fixture uses the first.
 class ConnectionsRpc : public RpcTest {
  protected:
   ConnectionsRpc() : RpcTest({.connections_max = 3}, core::Limits{}) {}
@@ -85,7 +85,7 @@ TEST_F(ConnectionsRpc, a_connection_over_the_limit_is_closed_and_a_freed_slot_is
   EXPECT_TRUE(is_let_in);
 }
 
-/// A server that soon asks whether anybody is there.
+/// A server with short keep-alive pings.
 class SilentRpc : public RpcTest {
  protected:
   SilentRpc()
@@ -110,7 +110,7 @@ TEST_F(SilentRpc, a_client_that_answers_pings_stays_connected_during_long_calls)
   const auto holder = lock("a", lease());
   const auto waiter = lease();
   auto request = lock_request("a", waiter);
-  request.set_timeout_ms(3000);  // Several times as long as the silence that is allowed.
+  request.set_timeout_ms(3000);  // Several times the ping timeout.
 
   const auto answer = lock(request);
 
@@ -153,7 +153,7 @@ TEST_F(MalformedRpc, a_status_message_arrives_as_it_was_written) {
       << status.error_message();
 }
 
-/// A server that buffers little.
+/// A server with small buffers.
 class UnreadRpc : public RpcTest {
  protected:
   UnreadRpc() : RpcTest({.connection_bytes_max = 100'000}, core::Limits{}) {}
@@ -167,10 +167,10 @@ TEST_F(UnreadRpc, a_client_that_does_not_read_its_replies_loses_only_its_own_con
     ASSERT_TRUE(lock(request).acquired());
   }
   v1::ListResponse listing;
-  ASSERT_TRUE(admin_->List(context().get(), {}, &listing).ok());  // One at a time is fine.
+  ASSERT_TRUE(admin_->List(context().get(), {}, &listing).ok());  // One reply at a time fits.
   ASSERT_GT(listing.ByteSizeLong(), 500'000U);
 
-  // More than a client's window lets through at once.
+  // More than the flow-control window of the client.
   const auto other = connect();
   const auto hasty = v1::Admin::NewStub(other);
   struct Listing {

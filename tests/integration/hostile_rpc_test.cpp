@@ -21,7 +21,7 @@ constexpr auto lock_path = "/tenure.v1.LockService/Lock";
 constexpr auto check_path = "/grpc.health.v1.Health/Check";
 constexpr auto watch_path = "/grpc.health.v1.Health/Watch";
 
-/// A server that buffers little.
+/// A server with small buffers.
 class BuffersRpc : public RpcTest {
  protected:
   BuffersRpc()
@@ -30,7 +30,8 @@ class BuffersRpc : public RpcTest {
                 core::Limits{}) {}
 };
 
-// The connection that added a byte was closed, which need not be the one that filled the memory.
+// Regression: the server closed the connection that added the last byte instead of the one that
+// used most of the memory.
 TEST_F(BuffersRpc, a_client_locks_while_others_send_incomplete_messages) {
   const auto owner = lease();
   std::vector<std::unique_ptr<RawClient>> attackers;
@@ -45,7 +46,7 @@ TEST_F(BuffersRpc, a_client_locks_while_others_send_incomplete_messages) {
         attackers.back()->write(RawClient::data(stream, most_of_it));
       }
     }
-    // 1.5 MB each: from the third on all the memory is taken.
+    // 1.5 MB each: the third exhausts the buffer memory.
     auto request = lock_request("lock/" + std::to_string(n), owner);
     request.set_metadata(std::string(4000, 'm'));
     EXPECT_TRUE(lock(request).acquired());
@@ -57,7 +58,7 @@ TEST_F(BuffersRpc, a_client_locks_while_others_send_incomplete_messages) {
   EXPECT_TRUE(attackers.front()->is_closed_by_server());
 }
 
-/// A server that does not wait long for a request.
+/// A server with a short request timeout.
 class SlowRequestRpc : public RpcTest {
  protected:
   SlowRequestRpc() : RpcTest({.request_time = 50ms}, core::Limits{}) {}
@@ -103,7 +104,7 @@ TEST_F(OpenRoutesRpc, unauthenticated_calls_are_limited_per_connection) {
     client.write(RawClient::headers(2 * call + 1, check_path));
   }
 
-  // The one beyond is refused while the others wait for their message.
+  // The call above the limit is refused while the others wait for their message.
   const auto refused = client.read(RawClient::headers_type, 2 * most + 1);
   ASSERT_TRUE(refused);
   EXPECT_TRUE(refused->ends_stream());
@@ -125,7 +126,7 @@ TEST_F(OpenRoutesRpc, health_watches_are_limited_per_connection) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->ends_stream(), call == most);
   }
-  // One that ends makes room for another.
+  // The end of a watch frees its slot.
   client.write(RawClient::reset(1));
   const auto next = 2 * most + 3;
   client.write(RawClient::headers(next, watch_path) +
@@ -141,7 +142,7 @@ TEST_F(OpenRoutesRpc, a_health_watch_delivers_each_change_once) {
                RawClient::data(1, RawClient::message_prefix(0), End::stream));
   ASSERT_TRUE(client.read(RawClient::data_type, 1));
 
-  // A check looks at the store again, and nothing has changed.
+  // The next check reads the store again and finds no change.
   client.write(RawClient::headers(3, check_path) +
                RawClient::data(3, RawClient::message_prefix(0), End::stream));
   auto frame = client.read();
@@ -165,7 +166,7 @@ TEST_F(RefusalsRpc, an_unknown_path_is_truncated_in_the_error) {
 
   ASSERT_TRUE(answer);
   EXPECT_TRUE(answer->ends_stream());
-  // Each byte may become three.
+  // Percent-encoding turns a byte into three.
   EXPECT_LT(answer->payload.size(), 600U);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Who leads, as the trailing metadata has it: "id address"; empty if it does not say.
+/// The leader in the trailing metadata: "id address"; empty if the metadata names none.
 std::string leader_in(const ::grpc::ClientContext& context) {
   std::map<std::string, std::string> found;
   for (const auto& [key, value] : context.GetServerTrailingMetadata()) {
@@ -155,7 +155,7 @@ TEST_F(LeaderRpc, a_member_that_knows_no_leader_names_none) {
   EXPECT_EQ(leader_in(*context), "");
 }
 
-// 002.103: a blocked call dies with the leader (002-B32); asked again it finds its place.
+// 002.103: a waiting call fails with the leader (002-B32); its retry keeps the queue position.
 TEST_F(LeaderRpc, a_waiting_call_ends_when_leadership_is_lost_and_keeps_its_queue_position) {
   const auto holder = lease(0);
   const auto waiter = lease(0);
@@ -179,7 +179,7 @@ TEST_F(LeaderRpc, a_waiting_call_ends_when_leadership_is_lost_and_keeps_its_queu
   EXPECT_GT(again.response().fencing_token(), held.fencing_token());
 }
 
-// The client still wants it. One that never comes back ends with its lease.
+// The client may retry at the new leader. If it never does, the wait ends with its lease.
 TEST_F(LeaderRpc, a_wait_of_a_redirected_client_stays_until_its_lease_ends) {
   const auto holder = lease(0);
   v1::LockResponse held;
@@ -225,7 +225,7 @@ TEST_F(LeaderRpc, an_undecided_call_is_unavailable_and_names_the_next_leader) {
   EXPECT_TRUE(granted.acquired());
 }
 
-// 002.027: a watch of one leader goes on at the next.
+// 002.027: the client resumes the watch at the next leader.
 TEST_F(LeaderRpc, a_watch_ends_at_once_when_leadership_is_lost) {
   const auto context = RpcTest::context();
   const auto watch = locks_[0]->Watch(context.get());
@@ -332,10 +332,10 @@ TEST_F(LeaderRpc, adding_a_member_with_an_invalid_id_or_address_names_the_field)
   add.set_peer_address("10.0.0.1:7422");
   add.set_client_address("nowhere");
   EXPECT_TRUE(refused(add).starts_with("client_address: "));
-  for (const auto* nobody : {"0.0.0.0:7420", "[::]:7420", "10.0.0.1:0"}) {
-    add.set_client_address(nobody);
+  for (const auto* address : {"0.0.0.0:7420", "[::]:7420", "10.0.0.1:0"}) {
+    add.set_client_address(address);
     EXPECT_EQ(refused(add),
-              "client_address: '" + std::string(nobody) +
+              "client_address: '" + std::string(address) +
                   "' cannot be advertised: expected a host other than a wildcard, and a port");
   }
 }

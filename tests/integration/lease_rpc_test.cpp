@@ -37,7 +37,7 @@ class LeaseRpc : public RpcTest {
   }
 };
 
-// 002.024, 002.031, 002.032, 002.098: seconds were too coarse (002-B33); the default is 30 s.
+// 002.024, 002.031, 002.032, 002.098: TTLs are in ms, as seconds are too coarse (002-B33).
 TEST_F(LeaseRpc, a_lease_is_granted_with_its_ttl_or_the_default_of_30_seconds) {
   v1::LeaseGrantRequest request;
   v1::LeaseGrantResponse response;
@@ -54,7 +54,7 @@ TEST_F(LeaseRpc, a_lease_is_granted_with_its_ttl_or_the_default_of_30_seconds) {
   EXPECT_EQ(response.ttl_ms(), 1'500U);
 }
 
-// 002-B34: an id that is taken is refused, unless it is the same request again.
+// 002-B34: an id in use is refused, except in a retry of the same request.
 TEST_F(LeaseRpc, a_used_lease_id_is_refused_except_for_a_retry) {
   v1::LeaseGrantRequest request;
   request.set_id(5);
@@ -78,7 +78,7 @@ TEST_F(LeaseRpc, a_ttl_out_of_bounds_is_invalid) {
   }
 }
 
-// 002.026, 002.033, 002.064, 002.069: each answered, in the order asked, lost ones with 0.
+// 002.026, 002.033, 002.064, 002.069: one reply per lease, in request order; TTL 0 for lost ones.
 TEST_F(LeaseRpc, keep_alive_renews_each_lease_and_names_the_lost_ones) {
   const auto one = lease(10'000);
   const auto two = lease(20'000);
@@ -101,7 +101,7 @@ TEST_F(LeaseRpc, keep_alive_renews_each_lease_and_names_the_lost_ones) {
   EXPECT_GT(time_to_live(one).lease().left_ms(), 0U);
 }
 
-// 003.006: by any gRPC client; a copy that comes late undoes nothing.
+// 003.006: every gRPC client can change the TTL; a delayed duplicate does not revert it.
 TEST_F(LeaseRpc, a_keep_alive_with_a_ttl_changes_the_ttl_permanently) {
   const auto kept = lease(10'000);
   v1::LeaseKeepAliveRequest request;
@@ -164,7 +164,7 @@ TEST_F(LeaseRpc, a_keep_alive_stream_answers_many_messages_in_order) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// 002.025, 002.071, 002.073: what hung on it goes to the next one.
+// 002.025, 002.071, 002.073: the locks of the lease are granted to the next waiters.
 TEST_F(LeaseRpc, revoking_a_lease_frees_its_locks_and_ends_its_waits) {
   const auto holder = lease();
   ASSERT_TRUE(lock("a", holder).acquired());
@@ -178,7 +178,7 @@ TEST_F(LeaseRpc, revoking_a_lease_frees_its_locks_and_ends_its_waits) {
   EXPECT_EQ(revoke(holder).error_code(), ::grpc::StatusCode::NOT_FOUND);
 }
 
-// 002.063, 002.070, 002-B14: its own wait does not get what its hold leaves.
+// 002.063, 002.070, 002-B14: a wait of the expired lease is not granted the lock it held.
 TEST_F(LeaseRpc, expiry_ends_waits_first_and_then_frees_the_locks) {
   const auto doomed = lease(5'000);
   const auto other = lease(60'000);

@@ -31,7 +31,7 @@ TEST_F(LockRpc, a_free_lock_is_granted_with_key_token_and_header) {
   EXPECT_GT(response.header().raft_term(), 0U);
 }
 
-// 002.022, 002.060: TryLock never waits, and tells busy from broken.
+// 002.022, 002.060: TryLock never waits, and a held lock is a reply, not an error.
 TEST_F(LockRpc, try_lock_acquires_a_free_lock_and_reports_a_held_one) {
   const auto first = lease();
   const auto second = lease();
@@ -58,7 +58,7 @@ TEST_F(LockRpc, a_timeout_of_zero_does_not_wait) {
   EXPECT_EQ(response.reason(), v1::REASON_WOULD_BLOCK);
 }
 
-// 002-B21, 002-B33: a timeout leaves no ghost in the queue.
+// 002-B21, 002-B33: a timeout leaves no stale wait in the queue.
 TEST_F(LockRpc, a_wait_that_times_out_leaves_the_queue) {
   const auto first = lease();
   const auto second = lease();
@@ -148,7 +148,7 @@ TEST_F(LockRpc, the_same_lease_reenters_on_request_and_counts) {
   EXPECT_TRUE(try_lock("a", lease()).acquired());
 }
 
-// 002-B16: the alternative would wait for ever.
+// 002-B16: otherwise the lease would wait for itself forever.
 TEST_F(LockRpc, the_same_lease_is_refused_without_a_reenter_request) {
   const auto holder = lease();
   ASSERT_TRUE(lock("a", holder).acquired());
@@ -159,7 +159,7 @@ TEST_F(LockRpc, the_same_lease_is_refused_without_a_reenter_request) {
   EXPECT_EQ(response.reason(), v1::REASON_DEADLOCK);
 }
 
-// 002-B32: a retry gets the same answer, not a second place.
+// 002-B32: a retry gets the same reply, not a second hold or queue position.
 TEST_F(LockRpc, the_same_request_id_gets_the_same_token) {
   const auto holder = lease();
   auto request = lock_request("a", holder);
@@ -173,7 +173,7 @@ TEST_F(LockRpc, the_same_request_id_gets_the_same_token) {
   EXPECT_EQ(second.count(), 1U);
 }
 
-// 002-B32: the first call's connection may be half dead; the wait lives as long as one call does.
+// 002-B32: the connection of the first call may be half-open; the wait ends with its last call.
 TEST_F(LockRpc, a_retry_joins_the_wait_of_its_first_call_and_outlives_it) {
   const auto holder = lease();
   const auto held = lock("a", holder);
@@ -228,8 +228,8 @@ bool holds_one_share(const server::View& view, std::uint64_t lease) {
          core::mode_of(hold->items.front()) == LockMode::shared;
 }
 
-// The release of what the upgrade counted is not enough: the lock stayed exclusive, and the client
-// did not know.
+// Regression: releasing only the share that the upgrade counted left the lock exclusive, unknown to
+// the client.
 TEST_F(LockRpc, an_upgrade_granted_after_its_caller_disconnected_becomes_a_share_again) {
   const auto upgrading = lease();
   const auto other = lease();
@@ -372,7 +372,7 @@ TEST_F(LockRpc, ranges_of_a_space_exclude_each_other_only_where_they_overlap) {
   EXPECT_FALSE(lock(range_of("l", "n")).acquired());
 }
 
-// The cycle is received to the one who closed it.
+// The request that closes the cycle receives it.
 TEST_F(LockRpc, a_deadlock_is_refused_with_its_cycle) {
   const auto one = lease();
   const auto two = lease();
@@ -392,7 +392,7 @@ TEST_F(LockRpc, a_deadlock_is_refused_with_its_cycle) {
   EXPECT_EQ(response.cycle(1).name(), "b");
 }
 
-// The server stops: nobody knows what became of the wait, and its place stays for a retry.
+// The outcome of the wait is unknown when the server stops; its queue position stays for a retry.
 TEST_F(LockRpc, waiting_calls_are_unavailable_when_the_server_stops) {
   ASSERT_TRUE(lock("a", lease()).acquired());
   PendingLock waiting(*locks_, lock_request("a", lease()));

@@ -235,7 +235,7 @@ TEST_F(SessionRpc, timeouts_and_abandoning_end_a_wait) {
   EXPECT_TRUE(waits_become(0));
 }
 
-// 002-B27: the default: a blip loses no lease.
+// 002-B27: by default a short disconnect loses no lease.
 TEST_F(SessionRpc, the_end_of_the_stream_ends_its_waits_and_no_lease) {
   const auto holder = lease();
   ASSERT_TRUE(lock("a", holder).acquired());
@@ -251,7 +251,7 @@ TEST_F(SessionRpc, the_end_of_the_stream_ends_its_waits_and_no_lease) {
   EXPECT_FALSE(try_lock("b", holder).acquired());
 }
 
-// 002.072, 002-B27: who wants that says so.
+// 002.072, 002-B27: revocation at the end of the stream is opt-in, by a field of Hello.
 TEST_F(SessionRpc, leases_end_with_the_stream_if_hello_requested_it) {
   auto wish = hello();
   wish.set_revoke_leases(true);
@@ -265,7 +265,7 @@ TEST_F(SessionRpc, leases_end_with_the_stream_if_hello_requested_it) {
   EXPECT_TRUE(try_lock("a", lease()).acquired());
 }
 
-// 002-B32: a client that reconnects finds its place again.
+// 002-B32: a client that reconnects keeps its queue position.
 TEST_F(SessionRpc, a_kept_wait_is_reattached_by_its_request_id) {
   auto wish = hello();
   wish.set_keep_waits(true);
@@ -320,7 +320,7 @@ TEST_F(SessionRpc, a_lease_revoked_by_its_client_is_not_notified_as_lost) {
   revoke_own.mutable_revoke_lease()->set_id(owner);
   session.send(revoke_own);
   EXPECT_TRUE(session.outcome().has_done());
-  // Another lease is lost afterwards: if there were a message about the first, it came before.
+  // A second lease is lost later: a notification about the first one would have arrived before.
   const auto other = session.lease();
   ASSERT_TRUE(session.lock("a", other, 1).has_granted());
   ASSERT_TRUE(revoke(other).ok());
@@ -368,7 +368,7 @@ TEST_F(SessionRpc, an_invalid_operation_fails_alone) {
   EXPECT_TRUE(session.lock("a", owner, 2).has_granted());
 }
 
-// More in flight than allowed: the stream is not read meanwhile, and nothing is lost.
+// Above the limit of operations in flight, the server stops reading the stream and loses none.
 TEST_F(SessionRpc, a_flood_of_operations_is_throttled_and_all_are_answered) {
   Session session(*locks_, hello());
   const auto owner = session.lease();

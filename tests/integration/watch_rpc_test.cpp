@@ -143,7 +143,7 @@ TEST_F(WatchRpc, a_watch_from_a_revision_replays_and_continues) {
   EXPECT_EQ(events[2].revision(), second.fencing_token());
 }
 
-/// A store that remembers more events than one part of a replay has.
+/// A store that retains more events than one part of a replay contains.
 class LongWatchRpc : public RpcTest {
  protected:
   LongWatchRpc() : RpcTest({}, {.events_max = 20'000}) {}
@@ -174,7 +174,7 @@ TEST_F(LongWatchRpc, a_replay_of_several_parts_has_no_gap_and_continues) {
   EXPECT_EQ(events.back().revision(), held.fencing_token());
 }
 
-// 002.090, 002.106, 002-B30: too old is answered, not ignored.
+// 002.090, 002.106, 002-B30: a compacted start revision is an error, not a silent gap.
 TEST_F(WatchRpc, a_watch_from_a_compacted_revision_gets_the_resume_revision) {
   const auto owner = lease();
   lock_and_unlock("a", owner);
@@ -210,7 +210,7 @@ TEST_F(WatchRpc, a_type_filter_delivers_only_its_types) {
   }
 }
 
-// 002-B20: waiting is received too, and is neither PUT nor DELETE.
+// 002-B20: queue events have their own types, neither PUT nor DELETE.
 TEST_F(WatchRpc, joining_and_leaving_the_queue_are_events) {
   const auto owner = lease();
   const auto other = lease();
@@ -278,7 +278,7 @@ TEST_F(WatchRpc, an_invalid_watch_is_rejected_and_the_stream_continues) {
   EXPECT_NE(twice.detail().find("in use"), std::string::npos);
 }
 
-// No majority confirmed in time that this member leads: only what was asked just now suffers.
+// No majority confirmed the leadership in time: only the new watch fails.
 TEST_F(WatchRpc, a_watch_that_cannot_start_gets_the_resume_revision_and_others_continue) {
   const auto owner = lease();
   Watcher watcher(*locks_);
@@ -340,8 +340,7 @@ TEST_F(WatchRpc, the_watches_of_a_disconnected_client_are_removed) {
       becomes_true([&](const server::View&) { return server_.context().watches.watches() == 0; }));
 }
 
-// 002-B30: a watcher that does not read is cut with the place to resume from; nobody waits for it.
-/// Little room for those who do not read: in the hub, and on the way to them.
+/// A server with small watch buffers in the hub and on the connection.
 class SlowWatchRpc : public RpcTest {
  protected:
   SlowWatchRpc() : RpcTest(with_small_buffers(), core::Limits{}) {}
@@ -381,6 +380,7 @@ class SlowWatchRpc : public RpcTest {
   std::uint64_t last_request_ = 0;
 };
 
+// 002-B30: a slow watcher is cancelled with its resume revision and delays no other client.
 TEST_F(SlowWatchRpc, a_slow_watcher_is_cancelled_and_can_resume) {
   const auto owner = lease();
   const auto stub = reader_of_little();

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Makes the .debs out of the trees that are built, and proves that they are sound: what is in them,
-what they need, what lintian says; then installs them into a root directory of their own, starts
-tenured there under the system call filter of its unit, locks with tenure, takes a snapshot, stops
-and starts it, and builds a program with libtenure-dev.
+"""Makes the Debian packages from the build trees and checks their contents, their dependencies and
+the findings of lintian. Then installs them into a separate root directory, starts tenured there
+under the system call filter of its unit, takes a lock with tenure, takes a snapshot, restarts
+tenured, and builds a program with libtenure-dev.
 
     run.py source-dir build-dir compiler
 

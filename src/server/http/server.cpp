@@ -100,8 +100,8 @@ class Server::Core {
     if (!thread_.joinable()) {
       return;
     }
-    // First: the connections closed below must not look like disconnected clients, whose waits
-    // would leave the queue.
+    // First: the server closes the connections below. A handler would take that for a client that
+    // disconnected, and remove its wait from the queue.
     lock_handlers_.stop();
     asio::post(*loop_, [this] {
       is_stopping_ = true;

@@ -127,9 +127,8 @@ void RaftStore::arrive(Time now) {
   group_.set_time(now_);
 }
 
-// Derives everything that an event has made possible. The order matters: the leadership is settled
-// first, then reads and member changes, whose actions are carried out before the log is truncated;
-// snapshots and the shutdown see the final state of the event.
+// Carries out everything that an event has made possible: first leadership, then reads, then member
+// changes and their actions, then log truncation. Snapshots and the shutdown see the final state.
 void RaftStore::settle() {
   if (!is_ready_ && term_start_.has_value() && replica().applied() >= *term_start_) {
     become_ready();
@@ -222,9 +221,8 @@ void RaftStore::cease_to_lead() {
   version_.cease_to_lead();
   batcher_.give_up_all(
       {.code = Errc::unavailable,
-       .detail =
-           "this member lost the leadership; the outcome of the request is unknown: retry with "
-           "the same request id"});
+       .detail = "this member lost the leadership; the outcome of the request is unknown: "
+                 "retry with the same request id"});
   refuse(reads_.take_all(),
          {.code = Errc::unavailable, .detail = "this member lost the leadership"});
   group_.cease_to_lead();
@@ -239,9 +237,8 @@ void RaftStore::adopt_limits() {
   }
 }
 
-// libraft gives no no-op to a leader that begins with nothing but committed entries. Reads need
-// none: this leader has everything that was ever acknowledged. Changes of the members need one. A
-// member that is alone has no changes.
+// libraft appends no no-op for a leader whose whole log is committed. Member changes need an entry
+// of the own term, reads do not. A group of one has no member changes.
 void RaftStore::begin_own_term() {
   if (!group_.members().is_alone() && !batcher_.has_own() && !replica().has_entry_of_own_term()) {
     propose_own(core::Tick{});
@@ -333,8 +330,8 @@ bool RaftStore::submit_gathered() {
     return true;
   }
   auto gathered = batcher_.gather(room, now_);
-  // Only now, because other threads push until the moment before: a lease that was requested after
-  // the stamp would end early by the difference.
+  // After gather(), because other threads push proposals until then. A lease whose request is newer
+  // than the stamp would expire early by the difference.
   arrive(environment_.local_time());
   auto entry = batcher_.admit(std::move(gathered), room,
                               is_ready_ ? std::nullopt : std::optional(not_leading()), now_);
@@ -388,8 +385,7 @@ void RaftStore::read(OnRead on_read, Time now) {
     on_read(std::unexpected(not_leading()));
     return;
   }
-  // No other member could have continued without one that is alone, and everything that was
-  // acknowledged has been applied on this thread.
+  // A group of one cannot elect another leader, and all acknowledged commands have been applied.
   if (group_.members().is_alone() && is_ready_) {
     show(std::move(on_read));
     return;
@@ -465,8 +461,8 @@ void RaftStore::version_decided(const Result<Decided>& decided) {
   adopt_limits();
 }
 
-// The log still has entries of a newer version. A snapshot covers them, so that a program that
-// cannot read them can take over the folder.
+// After a downgrade the log still has entries of the newer version. A snapshot replaces them, so
+// that a program that cannot read them can use the folder.
 void RaftStore::version_applied(core::ClusterVersion before, Index index) {
   const auto version = state_.version();
   if (version == before) {
@@ -474,14 +470,13 @@ void RaftStore::version_applied(core::ClusterVersion before, Index index) {
   }
   group_.set_cluster_version(version);
   environment_.report(log::Level::info, "cluster_version_changed", {{"version", version}});
-  if (version > before) {
-    return;
+  if (version < before) {
+    snapshots_.request(index, [this, version](const Result<std::uint64_t>& taken) {
+      if (taken) {
+        environment_.report(log::Level::info, "downgrade_ready", {{"version", version}});
+      }
+    });
   }
-  snapshots_.request(index, [this, version](const Result<std::uint64_t>& taken) {
-    if (taken) {
-      environment_.report(log::Level::info, "downgrade_ready", {{"version", version}});
-    }
-  });
 }
 
 // Snapshots --------------------------------------------------------------------------------------
@@ -569,7 +564,7 @@ void RaftStore::stop(std::move_only_function<void()> done, Time now) {
   settle();
 }
 
-// settle() begins the snapshot, if it can begin.
+// The next settle() begins the snapshot.
 void RaftStore::request_last_snapshot() {
   shutdown_->is_handed_over = true;
   if (snapshots_.log_bytes() == 0) {
@@ -579,8 +574,8 @@ void RaftStore::request_last_snapshot() {
   snapshots_.request(replica().applied(), [this](const Result<std::uint64_t>&) { end_shutdown(); });
 }
 
-// A snapshot only saves time at the next start. The shutdown does not wait for one that cannot
-// begin, because of the leader, nor for one whose entries do not become durable.
+// The last snapshot only makes the next start faster. The shutdown does not wait for a snapshot
+// that the replica cannot begin, and not beyond its deadline for entries to become durable.
 void RaftStore::check_shutdown() {
   if (shutdown_.has_value() && shutdown_->is_handed_over && !snapshots_.is_running() &&
       (shutdown_->until <= now_ || !replica().next_snapshot().has_value())) {

@@ -1,10 +1,11 @@
+#include "server/auth/authorizer.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "server/auth/authorizer.hpp"
 #include "server/auth/leases.hpp"
 #include "server/http/login_sessions.hpp"
 #include "support/raft/folder.hpp"
@@ -72,7 +73,7 @@ TEST(Policy, a_file_defines_users_credentials_and_rights) {
   EXPECT_EQ(policy->find_by_token(digest_of("another")), nullptr);
   EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{"x", "alice.example"}), alice);
   EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{"ops"})->name, "ops@example");
-  // Two names of two users: it is not clear who that is.
+  // The certificate has the names of two users: the principal is ambiguous.
   EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{"ops", "alice.example"}), nullptr);
   EXPECT_EQ(policy->find_by_certificate(std::vector<std::string>{}), nullptr);
 }
@@ -93,7 +94,7 @@ TEST(Policy, all_errors_are_reported_with_their_positions) {
   EXPECT_NE(text.find("only tables [users.NAME]"), std::string::npos) << text;
 }
 
-// Somebody who puts the token itself into the file must not find it in the log.
+// An operator may put the token itself into the file by mistake. The log must not repeat it.
 TEST(Policy, an_error_does_not_repeat_a_token) {
   const auto token = make_token();
 

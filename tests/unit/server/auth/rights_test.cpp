@@ -1,3 +1,5 @@
+#include "server/auth/rights.hpp"
+
 #include <set>
 #include <string>
 #include <vector>
@@ -7,7 +9,6 @@
 
 #include "server/auth/access.hpp"
 #include "server/auth/denial_log_limiter.hpp"
-#include "server/auth/rights.hpp"
 
 namespace tenure::server::auth {
 namespace {
@@ -37,7 +38,7 @@ TEST(Rights, each_level_includes_those_before_it) {
   EXPECT_TRUE(rights.may(Verb::admin, "a/1"));
 }
 
-// A shorter prefix that allows must not win over a longer one that forbids, nor the other way.
+// Whether a rule allows or denies does not matter: a shorter prefix never overrides a longer one.
 TEST(Rights, the_longest_prefix_decides) {
   const auto rights = of({{"", Level::read},
                           {"app/", Level::lock},
@@ -98,7 +99,7 @@ std::vector<Rule> any_rules(const std::vector<std::pair<std::vector<int>, unsign
   return rules;
 }
 
-// The search by order and parents must find what a plain look at all rules finds.
+// The search by order and parents must agree with a linear scan of all rules.
 RC_GTEST_PROP(Rights, the_rule_found_is_the_one_a_plain_search_finds,
               (const std::vector<std::pair<std::vector<int>, unsigned>>& drawn,
                const std::vector<int>& letters)) {
@@ -121,7 +122,7 @@ RC_GTEST_PROP(Rights, the_rule_found_is_the_one_a_plain_search_finds,
   RC_ASSERT(is_same);
 }
 
-// A walk that skips must neither miss a name that may be read nor go back.
+// An iteration that skips unreadable names must neither miss a readable name nor move backwards.
 RC_GTEST_PROP(Rights, a_walk_that_skips_sees_every_name_that_may_be_read,
               (const std::vector<std::pair<std::vector<int>, unsigned>>& drawn,
                const std::vector<std::vector<int>>& drawn_names)) {
@@ -196,7 +197,7 @@ TEST(DenialLogLimiter, each_principal_and_action_is_logged_once_per_minute) {
   EXPECT_EQ(limiter.admit("alice", "lock", begin + 61s)->suppressed, 2U);
 }
 
-// HTTP gives no port: of "::1" there was ":" in the log, and neighbours were taken for one.
+// Regression: an HTTP peer has no port, so "::1" was cut to ":", and all IPv6 hosts shared a limit.
 TEST(DenialLogLimiter, unauthenticated_clients_are_counted_by_host) {
   EXPECT_EQ(host_of("127.0.0.1:5000"), "127.0.0.1");
   EXPECT_EQ(host_of("127.0.0.1"), "127.0.0.1");
@@ -207,7 +208,7 @@ TEST(DenialLogLimiter, unauthenticated_clients_are_counted_by_host) {
   EXPECT_EQ(host_of(""), "");
 }
 
-// Somebody with many names must neither fill the memory nor the log.
+// A client with many names must fill neither the memory nor the log.
 TEST(DenialLogLimiter, a_flood_of_unauthenticated_clients_shares_one_entry) {
   DenialLogLimiter limiter;
   const auto now = DenialLogLimiter::Clock::time_point{} + 1h;

@@ -12,11 +12,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A member that is behind, and the leader whose snapshot it gets.
+/// A follower that lags, and the leader whose snapshot it installs.
 class Restored : public testing::Test {
  protected:
-  /// Takes or gives back the lock "n" everywhere, or only at the leader.
-  void happens(bool is_told) {
+  /// Acquires or releases the lock "n": at the leader alone, or with a notification of the hub.
+  void change_lock(bool is_notified) {
     const core::Command command =
         is_held_
             ? core::Command(core::Release{.lease = core::LeaseId{1}, .what = core::Target{"n"}})
@@ -25,13 +25,13 @@ class Restored : public testing::Test {
                                           .items = {{.name = "n", .claim = core::Whole{}}}});
     is_held_ = !is_held_;
     const auto applied = leader_.apply(command, {.time = 1ms});
-    if (is_told) {
+    if (is_notified) {
       hub_.applied(applied, leader_.state());
       hub_.settled();
     }
   }
   [[nodiscard]] std::shared_ptr<Watch> watch() {
-    return *hub_.add({.key = "n"}, leader_.state(), [this] { ++told_; });
+    return *hub_.add({.key = "n"}, leader_.state(), [this] { ++notifications_; });
   }
   static std::vector<core::Revision> revisions(Watch& watch) {
     std::vector<core::Revision> found;
@@ -48,19 +48,19 @@ class Restored : public testing::Test {
   WatchHub hub_;
   std::uint64_t request_ = 0;
   bool is_held_ = false;
-  int told_ = 0;
+  int notifications_ = 0;
 };
 
 // 002.086
-// A follower that gets a snapshot instead of entries would let its watchers miss what was in them.
+// A follower that installs a snapshot instead of entries must not skip their events.
 TEST_F(Restored, a_watch_receives_the_events_before_the_snapshot) {
   const auto watch = this->watch();
-  happens(true);
-  happens(false);
-  happens(false);
+  change_lock(true);
+  change_lock(false);
+  change_lock(false);
 
   hub_.restored(leader_.state());
-  happens(true);
+  change_lock(true);
 
   EXPECT_EQ(revisions(*watch), (std::vector{core::Revision{2}, core::Revision{3}, core::Revision{4},
                                             core::Revision{5}}));
@@ -69,16 +69,16 @@ TEST_F(Restored, a_watch_receives_the_events_before_the_snapshot) {
 
 TEST_F(Restored, a_watch_is_cancelled_if_the_snapshot_lacks_its_events) {
   const auto watch = this->watch();
-  happens(true);
+  change_lock(true);
   const auto taken = revisions(*watch);
   for (int i = 0; i < 6; ++i) {
-    happens(false);
+    change_lock(false);
   }
-  told_ = 0;
+  notifications_ = 0;
 
   hub_.restored(leader_.state());
 
-  EXPECT_EQ(told_, 1);
+  EXPECT_EQ(notifications_, 1);
   EXPECT_EQ(watch->cancelled_at(), core::Revision{3}) << "it saw 2";
 }
 

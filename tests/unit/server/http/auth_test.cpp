@@ -50,7 +50,7 @@ class HttpAuth : public ::testing::Test {
                 fields + "\r\n");
     return client.read_all();
   }
-  /// Logs in; what the browser would send from then on.
+  /// Logs in. Returns the cookie header that a browser sends from then on.
   [[nodiscard]] std::string cookie_of(const std::string& token) const {
     const auto answer = post("/v1/login", bearing(token) + intent);
     EXPECT_EQ(status_of(answer), 200) << answer;
@@ -71,14 +71,14 @@ class HttpAuth : public ::testing::Test {
 #define EXPECT_HAS_NOT(text, part) \
   EXPECT_EQ((text).find(part), std::string::npos) << (part) << "\nis in\n" << (text)
 
-/// What a page answers to: nobody, a reader of a/, a reader of everything, an admin.
+/// Status codes for: no credentials, a reader of a/, a reader of every name, an admin.
 using Codes = std::vector<int>;
 struct Row {
   std::string target;
   Codes codes;
 };
 
-/// Every page that there is. One that is not here fails the test.
+/// Every route. A route that is missing here fails the test.
 std::map<std::string, Row> page_rows() {
   return {
       {"GET /", {"/", {200, 200, 200, 200}}},
@@ -104,7 +104,7 @@ std::map<std::string, Row> page_rows() {
       {"POST /v1/leases/:renew", {"/v1/leases/7:renew", {401, 410, 410, 410}}},
       {"POST /v1/leases/:revoke", {"/v1/leases/7:revoke", {401, 410, 410, 410}}},
       {"POST /v1/locks/:acquire", {"/v1/locks/b/y:acquire", {401, 403, 403, 200}}},
-      // Without a body they do not say what.
+      // 400: the body with the token is missing.
       {"POST /v1/locks/:release", {"/v1/locks/b/y:release", {401, 400, 400, 400}}},
       {"POST /v1/locks/:extend", {"/v1/locks/b/y:extend", {401, 400, 400, 400}}},
       {"POST /v1/tokens:check", {"/v1/tokens:check", {401, 400, 400, 400}}},
@@ -112,7 +112,7 @@ std::map<std::string, Row> page_rows() {
   };
 }
 
-// A new page without a rule of who may see it.
+// Catches a new route without a permission check.
 TEST_F(HttpAuth, every_route_requires_the_permission_in_the_matrix) {
   const auto rows = page_rows();
   std::set<std::string> seen;
@@ -133,7 +133,7 @@ TEST_F(HttpAuth, every_route_requires_the_permission_in_the_matrix) {
         HttpClient client(service.port);
         client.send("GET " + row->second.target + " HTTP/1.1\r\nHost: 127.0.0.1:1\r\n" +
                     "Connection: close\r\n" + fields + "\r\n");
-        // A stream does not end.
+        // An event stream does not end by itself.
         answer = client.read_until("\r\n\r\n");
       }
       EXPECT_EQ(status_of(answer), row->second.codes[column++]) << key << " with " << token;
@@ -142,7 +142,6 @@ TEST_F(HttpAuth, every_route_requires_the_permission_in_the_matrix) {
   EXPECT_EQ(seen.size(), rows.size());
 }
 
-/// The text of a field of a flat object.
 TEST_F(HttpAuth, locks_require_the_right_and_leases_of_other_users_are_unknown) {
   const auto ask = [&](const std::string& target, const std::string& token,
                        const std::string& body = "") {
@@ -164,7 +163,6 @@ TEST_F(HttpAuth, locks_require_the_right_and_leases_of_other_users_are_unknown) 
   EXPECT_HAS(get("/v1/leases/" + field(own, "lease"), "k"), R"("client":"keeper/job")");
 }
 
-// What is held when a right is withdrawn can be given back over gRPC; over HTTP it could not.
 TEST_F(HttpAuth, a_lease_records_the_authenticated_user) {
   const auto body = R"({"owner":"admin"})";
 
@@ -183,6 +181,7 @@ TEST_F(HttpAuth, a_lease_records_the_authenticated_user) {
   });
 }
 
+// Regression: after the lock permission was withdrawn, HTTP refused to release held locks.
 TEST_F(HttpAuth, a_user_without_the_lock_right_can_still_release) {
   const auto ask = [&](const std::string& target, const std::string& body = "") {
     return http_post(service.port, target, body, bearing("k") + intent);
@@ -232,7 +231,7 @@ TEST_F(HttpAuth, lists_and_the_graph_contain_only_readable_locks) {
   EXPECT_HAS(graph, "a/1");
   EXPECT_HAS_NOT(graph, "b/1");
   EXPECT_EQ(status_of(get("/v1/locks/a/1", "r")), 200);
-  // The same whether there is one or not.
+  // The same reply whether the lock exists or not.
   EXPECT_EQ(body_of(get("/v1/locks/b/1", "r")).size(), body_of(get("/v1/locks/b/2", "r")).size());
   EXPECT_EQ(status_of(get("/v1/locks/b/1", "r")), 403);
   EXPECT_EQ(status_of(get("/v1/leases/2", "r")), 404);
@@ -273,7 +272,7 @@ TEST_F(HttpAuth, the_login_cookie_is_http_only_and_same_site) {
   EXPECT_HAS(body_of(answer), "\"user\":\"keeper\"");
 }
 
-// Behind a proxy with TLS the page says so by its origin.
+// Behind a TLS proxy only the Origin header shows that the page was loaded over TLS.
 TEST_F(HttpAuth, the_login_cookie_of_a_tls_page_is_secure) {
   const auto answer = post("/v1/login", bearing("k") + intent + "Origin: https://127.0.0.1:1\r\n");
 
@@ -297,7 +296,7 @@ TEST_F(HttpAuth, a_wrong_token_does_not_log_in) {
   EXPECT_HAS_NOT(answer, "Set-Cookie");
 }
 
-// The user was found, then the users were reloaded without it, and its name was read from null.
+// Regression: a reload that removed the user during its login led to a null pointer.
 TEST_F(HttpAuth, a_login_while_the_users_are_reloaded_is_answered) {
   const auto others = [] {
     return *Policy::make(

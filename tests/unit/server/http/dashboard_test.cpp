@@ -21,7 +21,7 @@ std::string post(const HttpService& service, std::string_view target, std::strin
   return http_post(service.port, target, "", fields);
 }
 
-/// The same with the secret.
+/// The same service with an HTTP secret.
 std::string post_trusted(const HttpService& service, std::string_view target,
                          std::string_view fields = "") {
   return post(service, target, std::string(trusted_fields) + std::string(fields));
@@ -43,7 +43,7 @@ TEST(HttpDashboard, a_browser_gets_the_dashboard_and_a_program_the_list_of_route
   EXPECT_HAS(service.get("/", "Accept: */*\r\n"), "GET /v1/locks");
 }
 
-// A script that stands in the page would run names that somebody chose.
+// An inline script could execute lock names, which clients choose.
 TEST(HttpDashboard, no_file_has_a_script_inside_or_names_another_origin) {
   for (const auto& asset : server::http::assets()) {
     if (!asset.path.ends_with(".html")) {
@@ -68,7 +68,7 @@ TEST(HttpDashboard, every_file_is_served_as_it_is_and_named_files_are_kept) {
   EXPECT_EQ(status_of(service.get("/assets/nothing.js")), 404);
 }
 
-// Who waits for whom ------------------------------------------------------------------------------
+// Wait-for graph ----------------------------------------------------------------------------------
 
 TEST(HttpDashboard, the_graph_has_the_locks_that_are_waited_for_and_no_others) {
   HttpService service;
@@ -101,7 +101,7 @@ TEST(HttpDashboard, a_graph_that_is_too_large_is_truncated_and_marked) {
   EXPECT_HAS(graph, R"("waits":201,"is_complete":false)");
 }
 
-// 004.084 has the same inside a process.
+// 004.084 specifies the same for locks inside a process.
 TEST(HttpDashboard, the_deadlock_log_keeps_every_step_of_the_cycle) {
   HttpService service;
   service.grant_lease(7);
@@ -138,7 +138,7 @@ TEST(HttpDashboard, the_deadlock_log_keeps_the_latest_hundred) {
   EXPECT_EQ(count, 100U);
 }
 
-// A busy server forgets while one asks where to begin.
+// A busy server may compact a revision between the query for it and the watch.
 TEST(HttpDashboard, a_watch_can_start_from_the_oldest_retained_event) {
   HttpService service({}, {.limits = {.events_max = 2}});
   service.grant_lease(7);
@@ -155,7 +155,7 @@ TEST(HttpDashboard, a_watch_can_start_from_the_oldest_retained_event) {
   EXPECT_EQ(received.find("\"name\":\"a\""), received.npos);
 }
 
-// Taking away -------------------------------------------------------------------------------------
+// Forced release ----------------------------------------------------------------------------------
 
 TEST(HttpForce, a_forced_release_ends_the_hold_with_this_token) {
   HttpService service;
@@ -172,7 +172,7 @@ TEST(HttpForce, a_forced_release_ends_the_hold_with_this_token) {
   EXPECT_EQ(status_of(again), 409) << again;
 }
 
-// The audit trail: events are read by people and programs long after the log was rotated.
+// The events are an audit trail that outlives the rotation of the log.
 TEST(HttpForce, the_event_names_the_operator_and_the_reason) {
   HttpService service;
   service.grant_lease(7);
@@ -200,7 +200,7 @@ TEST(HttpForce, an_invalid_reason_is_refused_and_nothing_is_released) {
   EXPECT_EQ(status_of(service.get("/v1/locks/a")), 200);
 }
 
-// Somebody else's page makes the browser of an operator send it.
+// A foreign page can make the browser of an operator send the request.
 TEST(HttpForce, a_cross_site_request_is_refused) {
   HttpService service;
   service.grant_lease(7);
@@ -252,7 +252,7 @@ TEST(HttpForce, a_forced_release_requires_loopback_and_the_secret) {
   EXPECT_FALSE(rights_of(trusted, {}).needs_secret);
 }
 
-// nginx and HAProxy add no field by default, so a request of a stranger looks like a local one.
+// nginx and HAProxy add no header by default, so a proxied request looks like a local one.
 TEST(HttpForce, a_local_request_without_the_secret_changes_nothing) {
   HttpService service;
   service.grant_lease(7);

@@ -23,7 +23,7 @@ std::vector<std::string> types_in(const std::string& stream) {
   return types;
 }
 
-/// One who reads events.
+/// Client that reads an event stream.
 class Reader {
  public:
   Reader(const HttpService& service, std::string_view query, std::string_view fields = "",
@@ -70,7 +70,7 @@ TEST(HttpEvents, a_reader_receives_the_events_of_its_prefix) {
       << stream;
 }
 
-// 002.086, 002.106, 002-B30: no gap and no double between what was and what comes.
+// 002.086, 002.106, 002-B30: no gap and no duplicate between replayed and live events.
 TEST(HttpEvents, a_reconnected_reader_resumes_where_it_stopped) {
   HttpService service;
   service.grant_lease(7);
@@ -92,7 +92,8 @@ TEST(HttpEvents, a_reconnected_reader_resumes_where_it_stopped) {
   }
 }
 
-// 002.086: history comes in parts, so that the store's thread is never busy with it for long.
+// 002.086: the history is replayed in parts, so that no part occupies the thread of the store for
+// long.
 TEST(HttpEvents, a_long_history_is_replayed_without_a_gap) {
   HttpService service({}, {.limits = {.events_max = 10'000}});
   service.grant_lease(7);
@@ -110,7 +111,7 @@ TEST(HttpEvents, a_long_history_is_replayed_without_a_gap) {
   EXPECT_EQ(types_in(none.until("\"c\"")), (Types{"ready", "granted"}));
 }
 
-// 002.035, 002.090, 002.106: too old is received, not ignored.
+// 002.035, 002.090, 002.106: a compacted start revision is an event, not a silent gap.
 TEST(HttpEvents, a_reader_of_compacted_events_gets_a_compact_event) {
   HttpService service;
   service.grant_lease(7);
@@ -124,7 +125,7 @@ TEST(HttpEvents, a_reader_of_compacted_events_gets_a_compact_event) {
   EXPECT_NE(stream.find("\"compact_revision\":\"2\""), std::string::npos) << stream;
 }
 
-// A follower that is far behind is given the state and not what happened.
+// A follower that lags far behind receives the state instead of the events.
 TEST(HttpEvents, an_installed_snapshot_ends_the_stream_with_a_resume_revision) {
   HttpService service;
   service.grant_lease(7);
@@ -149,8 +150,8 @@ TEST(HttpEvents, an_installed_snapshot_ends_the_stream_with_a_resume_revision) {
   EXPECT_EQ(types_in(again.until("\"b12\"")), (Types{"ready", "granted", "granted"}));
 }
 
-// A follower that was removed or cut off would be silent for ever, and look like one where nothing
-// happens.
+// A removed or partitioned follower sends no more events, which looks like a server without
+// changes.
 TEST(HttpEvents, a_stream_without_a_leader_ends_with_reason_and_resume_revision) {
   HttpService service({.leader_grace = 10ms});
   service.grant_lease(7);
@@ -166,7 +167,7 @@ TEST(HttpEvents, a_stream_without_a_leader_ends_with_reason_and_resume_revision)
   EXPECT_NE(stream.find("\"resume_revision\":\"3\""), std::string::npos) << stream;
   EXPECT_EQ(types_in(Reader(service, "?start_revision=2").to_the_end()),
             (Types{"ready", "granted", "no_leader"}))
-      << "who comes later is received as well";
+      << "a later reader receives the same events";
   const auto future = Reader(service, "?start_revision=9").to_the_end();
   EXPECT_NE(future.find("\"resume_revision\":\"9\""), std::string::npos) << future;
 }
@@ -192,7 +193,7 @@ TEST(HttpEvents, an_election_ends_no_stream) {
   EXPECT_EQ(types_in(reader.until("\"a\"")), (Types{"ready", "granted"}));
 }
 
-// Several events have one revision; only with the last one has a reader seen all of it.
+// Several events can share a revision. A reader has seen all of it only after the last one.
 TEST(HttpEvents, only_the_last_event_of_a_revision_carries_its_id) {
   HttpService service;
   service.grant_lease(7);
@@ -208,7 +209,7 @@ TEST(HttpEvents, only_the_last_event_of_a_revision_carries_its_id) {
             std::string::npos);
 }
 
-// 002-B30: bounded buffer; a slow watcher is cut with a revision to resume from.
+// 002-B30: the buffer is bounded; a slow watcher is cancelled with its resume revision.
 TEST(HttpEvents, a_slow_reader_is_cancelled_with_a_resume_revision) {
   HttpService service({.buffer_events_max = 16}, {.limits = {.events_max = 100'000}});
   service.grant_lease(7);
@@ -230,7 +231,7 @@ TEST(HttpEvents, a_slow_reader_is_cancelled_with_a_resume_revision) {
   const auto types = types_in(stream);
   ASSERT_FALSE(types.empty());
   EXPECT_EQ(types.back(), "cut");
-  // Sent are revisions 2 and following, without a gap, up to the one to resume from.
+  // The stream contains revisions from 2 to the resume revision, without a gap.
   const auto sent = types.size() - 2;
   EXPECT_NE(stream.find("\"resume_revision\":\"" + std::to_string(sent + 2) + "\""),
             std::string::npos)

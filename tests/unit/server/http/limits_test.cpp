@@ -78,7 +78,8 @@ TEST(HttpLimits, every_response_has_the_security_headers) {
   }
 }
 
-// A page of somebody else points its own name at our address and reads with the user's browser.
+// DNS rebinding: a foreign page resolves its own host name to our address and reads through the
+// browser of a user.
 TEST(HttpLimits, a_foreign_host_name_is_refused) {
   HttpService service({.hosts = "locks.example,other.example"});
   const auto status = [&](std::string_view host) {
@@ -120,7 +121,7 @@ TEST(HttpLimits, invalid_http_is_refused) {
   EXPECT_EQ(status_of(service.get("/healthz")), 200);
 }
 
-// A client that sends its header byte by byte must not hold a connection for ever.
+// A client that sends its header byte by byte (slowloris) must not keep its connection.
 TEST(HttpLimits, a_slow_header_and_an_idle_connection_are_closed) {
   HttpService service({.request_time = 50ms, .idle_time = 50ms});
   HttpClient slow(service.port);
@@ -129,10 +130,10 @@ TEST(HttpLimits, a_slow_header_and_an_idle_connection_are_closed) {
 
   HttpClient idle(service.port);
   EXPECT_EQ(status_of(idle.get("/healthz")), 200);
-  EXPECT_EQ(status_of(idle.read_all()), 200);  // Nothing but that answer, and then the end.
+  EXPECT_EQ(status_of(idle.read_all()), 200);  // Only that response, then end of file.
 }
 
-// Whoever begins with TLS and says no more must not hold a connection for ever either.
+// A client that starts a TLS handshake and then stops must not keep its connection either.
 TEST(HttpLimits, a_slow_tls_handshake_is_closed) {
   Authority authority;
   HttpService service({.tls = Authority::server_files(authority.sign({})), .request_time = 50ms});
@@ -168,7 +169,7 @@ class TlsClient {
   std::string answer_;
 };
 
-// A handshake costs more than anything else that a client without a name can ask for.
+// A TLS handshake is the most expensive request of an unauthenticated client.
 TEST(HttpLimits, a_tls_handshake_beyond_the_rate_is_closed_and_counted) {
   Authority authority;
   HttpService service({.tls = Authority::server_files(authority.sign({})),
@@ -207,7 +208,7 @@ TEST(HttpLimits, a_connection_over_the_limit_gets_503) {
   EXPECT_NE(service.get("/metrics").find("limit=\"http_connections_max\""), std::string::npos);
 }
 
-// A load balancer must not take a busy member for a dead one.
+// A load balancer must not take a busy member for a failed one.
 TEST(HttpLimits, health_is_answered_when_all_connections_are_in_use) {
   HttpService service({.connections_max = 2});
   std::vector<std::unique_ptr<HttpClient>> kept;
@@ -216,7 +217,7 @@ TEST(HttpLimits, health_is_answered_when_all_connections_are_in_use) {
     EXPECT_EQ(status_of(kept.back()->get("/healthz")), 200);
   }
   for (int i = 0; i < 300; ++i) {
-    kept.push_back(std::make_unique<HttpClient>(service.port));  // It asks for nothing.
+    kept.push_back(std::make_unique<HttpClient>(service.port));  // Idle: sends no request.
   }
 
   EXPECT_EQ(status_of(service.get("/healthz")), 200);
@@ -237,7 +238,7 @@ TEST(HttpLimits, an_address_cannot_use_all_connections) {
   EXPECT_TRUE(eventually([&] { return status_of(service.get("/v1/status")) == 200; }));
 }
 
-// The store's thread hangs: whoever asks is received, and health still answers.
+// While the thread of the store hangs, requests fail in time and health still answers.
 TEST(HttpLimits, a_store_that_does_not_answer_is_unavailable) {
   HttpService service({.answer_time = 50ms});
   std::promise<void> may_go;

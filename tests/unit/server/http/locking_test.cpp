@@ -19,7 +19,7 @@ using server::http::rights_of;
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
 
-/// The lease and the token of a grant, as :release and :extend want them.
+/// Lease and token of a grant, as the body of :release and :extend.
 std::string key_of(const std::string& grant) {
   return R"("lease":")" + field(grant, "lease") + R"(","token":")" + field(grant, "token") + '"';
 }
@@ -36,7 +36,7 @@ std::size_t waits(HttpService& service) {
   return count;
 }
 
-/// Asks without waiting for the answer.
+/// Sends a request without waiting for the response.
 class Asked {
  public:
   Asked(const HttpService& service, std::string_view target, std::string_view body)
@@ -51,7 +51,7 @@ class Asked {
   HttpClient client_;
 };
 
-// With a lease of its own -------------------------------------------------------------------------
+// One lease per lock ------------------------------------------------------------------------------
 
 TEST(HttpLocking, a_lock_is_acquired_extended_and_released_by_three_requests) {
   HttpService service;
@@ -129,7 +129,7 @@ TEST(HttpLocking, a_timed_out_request_leaves_the_queue_and_no_lease) {
   EXPECT_TRUE(eventually([&] { return leases(service) == 1; }));
 }
 
-// A client that was killed must not be given a lock that nobody gives back.
+// A lock granted to a killed client would stay held until its TTL ends.
 TEST(HttpLocking, a_disconnected_client_leaves_the_queue_and_no_lease) {
   HttpService service;
   service.grant_lease(7);
@@ -142,7 +142,7 @@ TEST(HttpLocking, a_disconnected_client_leaves_the_queue_and_no_lease) {
   EXPECT_TRUE(eventually([&] { return waits(service) == 0 && leases(service) == 1; }));
 }
 
-// It waits for longer than an answer may take otherwise.
+// A waiting acquire is exempt from the response timeout.
 TEST(HttpLocking, a_wait_can_exceed_the_response_timeout) {
   HttpService service({.answer_time = 50ms});
   service.grant_lease(7);
@@ -164,7 +164,7 @@ TEST(HttpLocking, a_timed_out_store_leaves_no_lock) {
   EXPECT_EQ(status_of(service.get("/v1/locks/a")), 404);
 }
 
-// Under a lease for several -----------------------------------------------------------------------
+// Shared lease ------------------------------------------------------------------------------------
 
 TEST(HttpLocking, the_end_of_a_lease_releases_all_its_locks) {
   HttpService service;
@@ -187,7 +187,7 @@ TEST(HttpLocking, the_end_of_a_lease_releases_all_its_locks) {
   EXPECT_EQ(status_of(service.post("/v1/locks/a:acquire", under + '}')), 410);
 }
 
-// The answer was lost on the way, and the client asks again.
+// The response was lost, and the client retries.
 TEST(HttpLocking, a_repeated_request_returns_the_same_token) {
   HttpService service;
   const auto lease = field(service.post("/v1/leases"), "id");
@@ -211,7 +211,7 @@ TEST(HttpLocking, a_semaphore_admits_as_many_holders_as_it_has_permits) {
   EXPECT_EQ(ask(R"({"capacity":3})"), 200);
 }
 
-// 002.054: another lock's token, or another's lease, gives nothing back.
+// 002.054: neither the token of another lock nor a foreign lease releases a lock.
 TEST(HttpLocking, only_the_holder_can_release_and_extend) {
   HttpService service;
   const auto first = service.post("/v1/locks/a:acquire");
@@ -231,7 +231,7 @@ TEST(HttpLocking, only_the_holder_can_release_and_extend) {
   EXPECT_EQ(status_of(service.get("/v1/locks/b")), 200);
 }
 
-// What is refused ---------------------------------------------------------------------------------
+// Errors ------------------------------------------------------------------------------------------
 
 TEST(HttpLocking, an_invalid_request_is_refused_with_its_error) {
   HttpService service;
@@ -285,7 +285,7 @@ TEST(HttpLocking, a_waiting_request_fails_when_leadership_is_lost) {
   EXPECT_EQ(status_of(asked.answer()), 503);
 }
 
-// Who may -----------------------------------------------------------------------------------------
+// Authorization -----------------------------------------------------------------------------------
 
 TEST(HttpLocking, cross_site_and_unauthorized_requests_are_refused) {
   HttpService on;

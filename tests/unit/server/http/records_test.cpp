@@ -1,3 +1,5 @@
+#include "server/http/records.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "core/state_machine.hpp"
-#include "server/http/records.hpp"
 #include "support/core/machine.hpp"
 
 namespace tenure::server::http {

@@ -15,7 +15,7 @@ namespace {
 using server::http::Method;
 using server::http::Router;
 
-// What is not described is not found by anybody, and what is described and not there disappoints.
+// Catches a route without documentation, and documentation of a route that does not exist.
 TEST(HttpRoutes, the_openapi_file_contains_exactly_the_routes) {
   std::set<std::string> served;
   for (const auto& route : Router::routes()) {

@@ -1,3 +1,5 @@
+#include "server/http/secret.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -5,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "server/http/secret.hpp"
 #include "support/raft/folder.hpp"
 
 namespace tenure::test {
@@ -55,7 +56,7 @@ TEST(HttpSecret, a_file_that_other_users_may_access_is_refused) {
   EXPECT_TRUE(open_secret(folder.path()));
 }
 
-// An empty secret would be shown by every request that says "Bearer ".
+// Every request with an empty "Bearer " token would match an empty secret.
 TEST(HttpSecret, a_text_that_is_too_short_or_too_long_is_refused) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "http_secret";

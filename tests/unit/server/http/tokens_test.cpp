@@ -20,7 +20,7 @@ std::string check(const HttpService& service, const std::string& name, const std
 #define EXPECT_HAS(text, part) \
   EXPECT_NE((text).find(part), std::string::npos) << (part) << "\nis not in\n" << (text)
 
-// 002.054: storage that cannot keep the highest token asks whether this one is still somebody's.
+// 002.054: a storage system that cannot store the highest token checks whether a token is held.
 TEST(HttpTokens, a_token_is_held_until_its_hold_ends_and_then_refused) {
   HttpService service;
   service.grant_lease(7);
@@ -52,7 +52,7 @@ TEST(HttpTokens, every_current_reader_has_a_valid_token) {
   EXPECT_HAS(check(service, "a", newer), R"("verdict":"held")");
 }
 
-// A token of another lock, or one that somebody made up, must not open this one.
+// A token of another lock or an invented one must not be accepted for this lock.
 TEST(HttpTokens, a_token_of_another_lock_and_one_of_the_future_are_refused) {
   HttpService service;
   service.grant_lease(7);
@@ -87,7 +87,7 @@ TEST(HttpTokens, a_follower_rejects_a_token_check) {
   EXPECT_EQ(status_of(check(service, "a", "1")), 503);
 }
 
-// A form of another page can send any body, but not this field.
+// A form of a foreign page can send any body, but not this header.
 TEST(HttpTokens, a_cross_site_request_is_refused) {
   HttpService service;
 
