@@ -26,10 +26,14 @@ using std::chrono::milliseconds;
 
 /// Leases allow for 1 % of clock drift; half of that for one clock.
 constexpr double drift_max = 0.005;
+/// Time between the two readings of the clocks. Within it, 0.5 % are 7.5 ms, which exceeds the
+/// uncertainty of a reading on a local network.
 constexpr milliseconds drift_span{1500};
 
+/// Severity of a check. Only `bad` makes the command fail.
 enum class Finding : std::uint8_t { good, warning, bad };
 
+/// Result of one check: what was checked, what was found, and what to do about it.
 struct Check {
   std::string what{};
   Finding finding = Finding::good;
@@ -53,12 +57,17 @@ std::string advice_for(const Error& error) {
   }
 }
 
+/// Runs the checks from the outside in: URL, credentials, servers, clocks, and finally a lock. Each
+/// check assumes that the ones before it were good, so the first bad one is the cause. Not thread
+/// safe.
 class Diagnosis {
  public:
   explicit Diagnosis(const Arguments& arguments) : arguments_(arguments) {}
 
+  /// Runs all checks that apply to the scheme of the URL. REQUIRES: called once.
   std::vector<Check> run() {
     const auto url = service_url(arguments_);
+    // `unsupported` is a valid URL of another scheme: for it, only the check of a lock applies.
     if (!url && url.error() != Errc::unsupported) {
       add({"url", Finding::bad, shown_url() + ": " + url.error().detail,
            "correct --url or TENURE_URL"});
@@ -80,6 +89,7 @@ class Diagnosis {
  private:
   void add(Check check) { checks_.push_back(std::move(check)); }
 
+  /// URL without passwords and tokens, because users paste reports into tickets.
   [[nodiscard]] std::string shown_url() const {
     return backends::without_secrets(url_of(arguments_));
   }
@@ -99,6 +109,7 @@ class Diagnosis {
     return {"login", Finding::good, "token from " + where};
   }
 
+  /// Finding for a URL without TLS. On this machine no other host can read the traffic.
   static Check plain_text(const ServiceUrl& url) {
     if (backends::tenured::are_local(url.servers)) {
       return {"tls", Finding::good, "off; not needed, because the server is on this machine"};
@@ -107,6 +118,8 @@ class Diagnosis {
             "add tls_ca=FILE to the URL"};
   }
 
+  /// Checks one server by itself. With Follow::none a server that is down is reported at once, and
+  /// no other one replies in its place.
   void check_server(const backends::Endpoint& endpoint, ServiceUrl url) {
     const auto name = backends::name_of(endpoint);
     url.servers.endpoints = {endpoint};
@@ -118,7 +131,9 @@ class Diagnosis {
       add({name, Finding::bad, status.error().detail, advice_for(status.error())});
       return;
     }
+    // From here on a missing permission is a matter of the user, not of the connection.
     has_reply_ = true;
+    // A server without a leader cannot commit, so it grants no lock.
     const bool is_led = status->leader_id() != 0;
     add({name, is_led ? Finding::good : Finding::bad,
          std::string(status->is_leader() ? "leader"
@@ -132,6 +147,7 @@ class Diagnosis {
     add({"version of " + name, is_same ? Finding::good : Finding::warning,
          sanitized(status->version()) + (is_same ? "" : ", and this command is " TENURE_VERSION),
          is_same ? "" : "use the same version on both sides"});
+    // Once is enough, and the number of leases is newest on the leader.
     if (status->is_leader()) {
       add(limits_of(*status));
     }
@@ -155,6 +171,7 @@ class Diagnosis {
     const auto detail = std::to_string(status.leases()) + " of " + std::to_string(most) +
                         " leases; TTL from " + format_duration(milliseconds(limit("ttl_min"))) +
                         " to " + format_duration(milliseconds(limit("ttl_max")));
+    // Warn at nine tenths, while there is still time to act.
     if (status.leases() < most / 10 * 9) {
       return {"limits", Finding::good, detail};
     }
@@ -174,10 +191,14 @@ class Diagnosis {
     if (!second || second->server <= first->server) {
       return;
     }
+    // Rates, not times: the offset between the clocks cancels out.
     const auto ours = std::chrono::duration<double>(second->here - first->here).count();
     const auto theirs = std::chrono::duration<double>(second->server - first->server).count();
+    // The server reads its clock at some time during the round trip, and reports milliseconds: 2 ms
+    // for the rounding of both readings.
     const auto uncertainty =
         std::chrono::duration<double>(first->uncertainty + second->uncertainty).count() + 0.002;
+    // Only what the uncertainty cannot explain counts, so that a slow network is not a bad clock.
     const auto off = std::max(0.0, std::abs(theirs - ours) - uncertainty) / ours;
     const bool is_good = off <= drift_max;
     add({"clock", is_good ? Finding::good : Finding::bad,
@@ -187,11 +208,13 @@ class Diagnosis {
          is_good ? "" : "check the clocks of both machines, which measure leases"});
   }
 
+  /// Both clocks at one time.
   struct Reading {
     Clock::time_point here{};
     milliseconds server{};
     Clock::duration uncertainty{};
   };
+  /// Reads both clocks. The middle of the round trip is the best estimate of the server's time.
   static std::optional<Reading> reading(Service& service) {
     const auto began = Clock::now();
     const auto status = service.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
@@ -212,11 +235,14 @@ class Diagnosis {
       add({"lock", Finding::bad, client.error().detail, advice_for(client.error())});
       return;
     }
+    // A random name below a fixed prefix: no contention with other clients, and one prefix to
+    // permit.
     const auto name = "tenure-doctor/" + std::to_string(sys::random_id());
     auto guard = client->mutex(name, {.ttl = std::chrono::seconds(10)}).try_lock();
     const auto locked = Clock::now();
     const auto token = guard ? guard->token().get() : 0;
     const auto unlocked = guard ? guard->unlock() : Result<void>(std::unexpected(guard.error()));
+    // The service works, and the user simply has no permission for this prefix.
     if (!unlocked && unlocked.error() == Errc::permission_denied && has_reply_) {
       add({"lock", Finding::warning, unlocked.error().detail,
            "to check a lock, permit this user to lock tenure-doctor/"});
@@ -236,6 +262,7 @@ class Diagnosis {
   bool has_reply_ = false;  ///< Whether a server has replied.
 };
 
+/// Name of a finding in the text and in JSON.
 std::string_view word_of(Finding finding) {
   switch (finding) {
     case Finding::good: return "good";

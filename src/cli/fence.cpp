@@ -19,6 +19,7 @@ struct TokenCheck {
   std::string owner{};
 };
 
+/// Name of a verdict in the text and in JSON.
 std::string_view word_of(v1::TokenVerdict verdict) {
   switch (verdict) {
     case v1::TOKEN_HELD: return "held";
@@ -29,6 +30,7 @@ std::string_view word_of(v1::TokenVerdict verdict) {
   }
 }
 
+/// Check by the service, which also detects a token that was never granted.
 Result<TokenCheck> ask_service(Service& service, const Arguments& arguments, std::uint64_t token) {
   v1::CheckTokenRequest request;
   request.set_name(service.with_prefix(arguments.words.front()));
@@ -56,6 +58,7 @@ Result<TokenCheck> ask_library(const Arguments& arguments, std::uint64_t token) 
   }
   TokenCheck finding{.verdict = v1::TOKEN_ENDED};
   for (const auto& holder : *holders) {
+    // A semaphore has several holders; each of their tokens counts as held.
     finding.newest = std::max(finding.newest, holder.token.get());
     if (holder.token.get() == token) {
       finding.verdict = v1::TOKEN_HELD;
@@ -95,12 +98,14 @@ void print_finding(const TokenCheck& finding, const Arguments& arguments, std::u
 
 int check_token(const Arguments& arguments) {
   const auto token =
+      // The parser requires exactly two words: the name and the token.
       parse_number(arguments.words.back(), std::numeric_limits<std::uint64_t>::max());
   if (!token || *token == 0) {
     return failed(token ? Error{Errc::invalid_argument, "a token must be greater than 0"}
                         : token.error());
   }
   auto service = Service::open(arguments);
+  // `unsupported` means another scheme than tenure://, for which the library answers.
   if (!service && service.error() != Errc::unsupported) {
     return failed(service.error());
   }

@@ -6,6 +6,7 @@
 namespace tenure::cli {
 namespace {
 
+/// Column of the descriptions. Longer terms have their description on the next lines.
 constexpr std::size_t help_column = 32;
 
 /// A term, and what it means beside or below it.
@@ -15,6 +16,7 @@ std::string entry(std::string term, std::string_view meaning) {
   if (term.size() + 2 > help_column) {
     return term + '\n' + text;
   }
+  // The text is indented by help_column spaces, so the term takes the place of the first of them.
   text.replace(0, term.size(), term);
   return text;
 }
@@ -40,6 +42,7 @@ std::string spelled(const Option& option) {
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
   std::string out;
   std::string line;
+  // An empty line stays empty: trailing spaces would be visible in a diff of the output.
   const auto finish = [&] {
     out += line.empty() ? "\n" : std::string(indent, ' ') + line + "\n";
     line.clear();
@@ -50,6 +53,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t colum
     if (!line.empty() && indent + line.size() + 1 + word.size() > columns) {
       finish();
     }
+    // An empty word comes from two separators in a row, such as the newlines between paragraphs.
     line += (line.empty() || word.empty() ? "" : " ") + std::string(word);
     if (end < text.size() && text[end] == '\n') {
       finish();
@@ -63,6 +67,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t colum
 }
 
 std::string help_of_all(std::string_view group) {
+  // With the space, so that the group "lease" does not match a command "leases".
   const auto whole = group.empty() ? std::string() : std::string(group) + " ";
   std::string text = group.empty() ? "tenure: locks from the command line\n"
                                    : std::string(summary_of_group(group)) + "\n";

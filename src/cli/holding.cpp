@@ -12,6 +12,7 @@
 namespace tenure::cli {
 namespace {
 
+/// Prints the error, and separates contention, for which the user may choose the exit code.
 HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Arguments& arguments) {
   const bool is_busy = exit_code_of(error.code) == ExitCode::busy;
   if (!is_busy) {
@@ -28,12 +29,14 @@ HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Argument
 }  // namespace
 
 HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Signals& signals) {
+  // Rejected, because a script would otherwise run without any exclusion and without an error.
   if (url_of(arguments).starts_with("memory:")) {
     return {.exit_code = failed({Errc::unsupported,
                                  "memory:// locks exist in this process only and exclude no other "
                                  "process; name a server with --url or TENURE_URL"})};
   }
   std::stop_source cancel;
+  // Written on the thread of TerminationWatch, read on this one.
   std::atomic<int> signal = 0;
   std::atomic<bool> is_connected = false;
   const TerminationWatch watch(signals, [&](int number) {
@@ -41,6 +44,7 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
       // Nothing is held: exit at once instead of waiting for a server that does not reply.
       std::_Exit(code(ExitCode::signalled) + number);
     }
+    // Before the cancellation, which may wake this thread at once.
     signal = number;
     cancel.request_stop();
   });
@@ -50,6 +54,8 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
   }
   is_connected = true;
   auto held = acquire(*client, spec, arguments, cancel.get_token());
+  // Even if the lock was granted at the same time: the user has asked to stop. The handle is
+  // destroyed, which releases the lock.
   if (signal != 0) {
     return {.exit_code = code(ExitCode::signalled) + signal};
   }

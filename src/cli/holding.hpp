@@ -12,6 +12,7 @@ namespace tenure::cli {
 /// Outcome of an acquire: a held lock, or the exit code.
 struct HoldAttempt {
   std::optional<Client> client{};  ///< Outlives the handle.
+  /// The lock; none if it was not acquired, and `exit_code` is the exit code then.
   std::optional<LockHandle> handle{};
   bool is_busy = false;  ///< Another owner has the lock.
   int exit_code = 0;

@@ -12,6 +12,8 @@ using std::chrono::nanoseconds;
 std::size_t Latencies::bucket_of(std::uint64_t value) noexcept {
   const auto limited = std::min(value, most);
   const auto width = static_cast<unsigned>(std::bit_width(limited));
+  // Keeps the part_bits + 1 most significant bits; the first of them is always 1 if the value is
+  // shifted, so 64 values remain for each shift.
   const auto shift = width > part_bits + 1 ? width - part_bits - 1 : 0;
   return (shift * parts) + (limited >> shift);
 }
@@ -40,6 +42,7 @@ void Latencies::add(const Latencies& others) noexcept {
 }
 
 nanoseconds Latencies::quantile(double part) const noexcept {
+  // Nearest-rank method: the smallest value that at least this number of samples do not exceed.
   const auto wanted = static_cast<std::uint64_t>(std::ceil(part * static_cast<double>(count_)));
   std::uint64_t counted = 0;
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
@@ -61,6 +64,7 @@ std::vector<Latencies::Range> Latencies::ranges() const {
   std::size_t step = 0;
   Range range{.to = nanoseconds(decade)};
   const auto finish = [&] {
+    // Empty ranges before the first sample are left out; those in the middle show the gap.
     if (range.count > 0 || !made.empty()) {
       made.push_back(range);
     }
@@ -95,6 +99,7 @@ std::string format_short(nanoseconds time) {
       std::ranges::find_if(units, [&](const Unit& one) { return count >= one.size; });
   unit = unit == units.end() ? &units.back() : unit;
   const auto number = count / unit->size;
+  // The limits are those of rounding: 9.995 would be printed as "10.00", with four digits.
   const int digits = unit->size == 1 || number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
   std::array<char, 48> text{};
   std::snprintf(text.data(), text.size(), "%.*f %s", digits, number, unit->name);

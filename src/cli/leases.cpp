@@ -20,6 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Writes the fields of a lease. Ids are strings in JSON, because they exceed 53 bits.
 void write(sys::JsonWriter& json, const v1::Lease& lease) {
   json.id("lease", lease.id())
       .field("left_ms", std::uint64_t{lease.left_ms()})
@@ -42,10 +43,12 @@ Table lease_table() {
   return Table({"LEASE", "CLIENT", "TIME LEFT", "TTL", "LOCKS", "WAITS", "ADDRESS"});
 }
 
+/// Lease id from the command line.
 Result<std::uint64_t> id_of(const Arguments& arguments) {
   return parse_number(arguments.words.front(), std::numeric_limits<std::uint64_t>::max());
 }
 
+/// Writes the holds or the waits of a lease as an array.
 void write_attachments(sys::JsonWriter& json, std::string_view key,
                        const google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& all,
                        const Service& service) {
@@ -67,6 +70,7 @@ Result<milliseconds> renewed(Service& service, std::uint64_t id) {
   if (!answer) {
     return std::unexpected(answer.error());
   }
+  // The protocol reports an unknown lease as a TTL of zero, not as an error.
   if (answer->ttl_ms() == 0) {
     return fail(Errc::lease_lost, "the lease " + std::to_string(id) + " has ended");
   }
@@ -84,6 +88,8 @@ int list_leases(const Arguments& arguments) {
   sys::JsonWriter json;
   json.begin_array();
   v1::LeasesRequest request;
+  // Pages: a reply with all leases would exceed the limit of a message. The id of the last lease is
+  // the position, so leases that end in between disturb nothing.
   for (bool is_more = true; is_more;) {
     const auto page = service->ask<v1::LeasesResponse>("LockService/Leases", request);
     if (!page) {
@@ -96,6 +102,7 @@ int list_leases(const Arguments& arguments) {
       json.end_object();
       request.set_after(lease.id());
     }
+    // An empty page that promises more would be an endless loop.
     is_more = page->more() && page->leases_size() > 0;
   }
   print(format_of(arguments) == Format::json ? json.end_array().text() + "\n" : table.text());
@@ -110,6 +117,7 @@ int show_lease(const Arguments& arguments) {
   }
   v1::LeaseTimeToLiveRequest request;
   request.set_id(*id);
+  // Also the locks that the lease holds and waits for.
   request.set_keys(true);
   const auto answer =
       service->ask<v1::LeaseTimeToLiveResponse>("LockService/LeaseTimeToLive", request);
@@ -146,6 +154,7 @@ int grant_lease(const Arguments& arguments) {
     return failed(!service ? service.error() : ttl.error());
   }
   v1::LeaseGrantRequest request;
+  // 0 selects the default TTL of the server.
   request.set_ttl_ms(static_cast<std::uint64_t>(ttl->value_or(milliseconds(0)).count()));
   request.set_client(arguments.text("--owner").value_or(""));
   const auto answer = service->ask<v1::LeaseGrantResponse>("LockService/LeaseGrant", request);
@@ -169,6 +178,8 @@ int keep_lease(const Arguments& arguments) {
     return failed(!service ? service.error() : id.error());
   }
   std::stop_source stop;
+  // A signal ends the renewals only. The lease expires after its TTL, or is revoked by `tenure
+  // lease revoke`.
   const TerminationWatch termination(signals, [&](int) { stop.request_stop(); });
   std::mutex mutex;
   std::condition_variable_any ended;
@@ -191,6 +202,7 @@ int keep_lease(const Arguments& arguments) {
       break;
     }
     std::unique_lock lock(mutex);
+    // At each third of the TTL, so that a renewal that a failover delays still arrives in time.
     ended.wait_for(lock, stop.get_token(), *ttl / 3, [] { return false; });
   }
   return code(ExitCode::done);

@@ -26,20 +26,24 @@ struct SharedState {
   /// Time of the last release of each name, as a clock count; 0: never. Written by the holder.
   std::vector<std::atomic<Clock::rep>> released_at;
 
+  /// REQUIRES: `wanted` outlives this object.
   explicit SharedState(const Load& wanted) : load(wanted), released_at(wanted.names) {}
 
   /// Whether to start another operation.
   [[nodiscard]] bool begin_one() {
+    // The counter may exceed the limit by one for each client, which does no harm.
     return !end.stop_requested() && (load.count == 0 || begun++ < load.count);
   }
 };
 
-/// One client.
+/// One client. run() belongs to the thread of the client; add_to() may run on another thread at the
+/// same time.
 class Worker {
  public:
   Worker(const Client& client, SharedState& shared, std::size_t number)
       : client_(client), shared_(shared) {
     const auto& load = shared.load;
+    // Each client has names of its own if there are enough, so that no lock is contended.
     for (auto name = number % load.names; name < load.names; name += load.clients) {
       names_.push_back(name);
     }
@@ -48,6 +52,7 @@ class Worker {
   void run() {
     for (std::size_t turn = 0; shared_.begin_one(); ++turn) {
       const auto done = perform(names_[turn % names_.size()]);
+      // Cancelled by the end of the run, which is not an error of the service.
       if (done || done.error() == Errc::cancelled) {
         continue;
       }
@@ -78,6 +83,7 @@ class Worker {
            error == Errc::permission_denied;
   }
 
+  /// Performs one operation and records its latencies, unless it failed.
   Result<void> perform(std::size_t name) {
     switch (shared_.load.workload) {
       case Workload::mutex: return take([&] { return mutex(name).lock(cancel()); });
@@ -113,6 +119,8 @@ class Worker {
     return unlocked;
   }
 
+  /// Measures from the release by one client to the grant to the next one. The time of the release
+  /// is taken before unlock(), so the transfer of the release to the service is included.
   Result<void> hand_over(std::size_t name) {
     auto guard = mutex(name).lock(cancel());
     const auto granted = Clock::now();
@@ -120,9 +128,11 @@ class Worker {
       return std::unexpected(std::move(guard).error());
     }
     auto& released_at = shared_.released_at[name];
+    // The first grant of a name has no release before it.
     if (const auto before = released_at.load(); before != 0) {
       note(granted - Clock::time_point(Clock::duration(before)), std::nullopt);
     }
+    // Under the lock itself: no other client writes this entry at the same time.
     released_at = Clock::now().time_since_epoch().count();
     return guard->unlock();
   }
@@ -153,6 +163,7 @@ class Worker {
     }
   }
 
+  /// Waits after an error, or until the end of the run.
   void pause() {
     std::mutex mutex;
     std::condition_variable_any ended;
@@ -170,6 +181,8 @@ class Worker {
   std::optional<Error> first_error_ TENURE_GUARDED_BY(mutex_);
 };
 
+/// Sum over all clients. Each one is locked in turn, so the sums may differ by the operations that
+/// complete in between.
 LoadFigures figures_of(const std::vector<std::unique_ptr<Worker>>& workers, Clock::duration took) {
   LoadFigures figures{.took = took};
   for (const auto& worker : workers) {
@@ -184,6 +197,7 @@ Result<void> check(const Load& load) {
   if (load.clients == 0 || load.names == 0) {
     return fail(Errc::invalid_argument, "at least one client and one name are required");
   }
+  // With one client per name no client would wait, and every figure would be a round trip.
   if (load.workload == Workload::handover && load.clients < 2 * load.names) {
     return fail(Errc::invalid_argument,
                 "handover needs at least two clients per name, so that one of them waits");
@@ -204,6 +218,7 @@ LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
   std::condition_variable_any ended;
   std::size_t running = workers.size();
   const auto began = Clock::now();
+  // All workers exist before the first thread starts, so none measures the construction of others.
   std::vector<std::jthread> threads;
   for (const auto& worker : workers) {
     threads.emplace_back([&, work = worker.get()] {
@@ -220,12 +235,15 @@ LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
         load.time - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
     ended.wait_for(lock, shared.end.get_token(), std::min(watch.every, left), is_over);
     if (watch.tell) {
+      // Not under the mutex: the callback writes to the terminal, and clients that end must not
+      // wait.
       lock.unlock();
       watch.tell(figures_of(workers, Clock::now() - began));
       lock.lock();
     }
   }
   lock.unlock();
+  // Cancels the waits in progress, so that the join below does not last for a lock timeout.
   shared.end.request_stop();
   threads.clear();
   return figures_of(workers, Clock::now() - began);

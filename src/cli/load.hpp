@@ -24,7 +24,9 @@ enum class Workload : std::uint8_t {
   lease,     ///< Grant and revoke of a lease.
 };
 
-/// Closed-loop load: each client sends the next request after the reply to the last one.
+/// Closed-loop load: each client sends the next request after the reply to the last one. A slow
+/// service lowers the rate instead of building a queue of requests, so a latency does not include
+/// the time of earlier requests of the same client.
 struct Load {
   Workload workload = Workload::mutex;
   std::size_t clients = 8;
@@ -51,11 +53,12 @@ struct LoadWatch {
   std::function<void(const LoadFigures&)> tell{};
 };
 /// Runs the load until the time or count is reached, `stop` is requested, or an error is permanent.
-/// Releases all locks at the end.
+/// Releases all locks at the end. Blocks. One thread for each client; the clients share the
+/// connections in turn. `watch.tell` runs on the calling thread. REQUIRES: check(load) succeeded.
 [[nodiscard]] LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
                                    const LoadWatch& watch, std::stop_token stop);
 
-/// Validates the parameters.
+/// Validates the parameters. The error names the parameter.
 [[nodiscard]] Result<void> check(const Load& load);
 
 }  // namespace tenure::cli

@@ -19,6 +19,8 @@
 namespace tenure::cli {
 namespace {
 
+/// Prints the names and the fencing token, which scripts wait for as the sign that the lock is
+/// held.
 void announce(const Arguments& arguments, const AcquireSpec& spec, const LockHandle& held) {
   const auto token = std::to_string(held.token().get());
   switch (format_of(arguments)) {
@@ -49,6 +51,7 @@ void announce(const Arguments& arguments, const AcquireSpec& spec, const LockHan
 
 /// Waits for a termination signal and returns it; 0 if the lock is lost.
 int wait_for_end(const LockHandle& held, const Signals& signals) {
+  // The loss becomes a file descriptor, so that one poll() waits for signals and loss.
   const int lost = eventfd(0, EFD_CLOEXEC);
   const auto ring = [lost] {
     const std::uint64_t one = 1;
@@ -56,12 +59,15 @@ int wait_for_end(const LockHandle& held, const Signals& signals) {
   };
   int signal = 0;
   {
+    // In a block: the callback must be gone before the descriptor is closed.
     const std::stop_callback on_loss(held.lost(), ring);
     std::array<pollfd, 2> wakers{{{.fd = signals.file(), .events = POLLIN, .revents = 0},
                                   {.fd = lost, .events = POLLIN, .revents = 0}}};
     while (signal == 0 && wakers[1].revents == 0) {
       poll(wakers.data(), wakers.size(), -1);
       const auto next = signals.next().value_or(0);
+      // Ctrl-Z. The signal is blocked, so this process has to stop itself. The lease is not renewed
+      // while it is stopped, and a loss is reported after it continues.
       if (next == SIGTSTP) {
         kill(getpid(), SIGSTOP);
       }
@@ -72,6 +78,7 @@ int wait_for_end(const LockHandle& held, const Signals& signals) {
   return signal;
 }
 
+/// Acquires, announces, waits, releases. Returns the exit code.
 int hold_until_signal(const Arguments& arguments, const AcquireSpec& spec) {
   const Signals signals;
   auto held = hold(arguments, spec, signals);
@@ -85,6 +92,7 @@ int hold_until_signal(const Arguments& arguments, const AcquireSpec& spec) {
     print_error("the lock is lost");
     return code(ExitCode::lost);
   }
+  // With the reply, so that the exit code reports a lock that was lost just before.
   const auto unlocked = held.handle->unlock();
   return unlocked ? code(ExitCode::done) : failed(unlocked.error());
 }
@@ -101,6 +109,7 @@ int try_lock(const Arguments& arguments) {
   if (!spec) {
     return failed(spec.error());
   }
+  // The same as --no-wait; a --wait of the user is overridden.
   spec->wait = std::chrono::milliseconds::zero();
   return hold_until_signal(arguments, *spec);
 }

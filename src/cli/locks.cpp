@@ -6,6 +6,7 @@
 namespace tenure::cli {
 namespace {
 
+/// Abbreviation of a mode as in the literature on hierarchical locks.
 std::string mode_name(v1::Mode mode) {
   switch (mode) {
     case v1::MODE_INTENTION_SHARED: return "IS";
@@ -21,6 +22,7 @@ std::string mode_name(v1::Mode mode) {
 
 std::string mode_text(const v1::Item& item) {
   if (item.has_permits()) {
+    // A field that is 0 is not sent by protobuf, and means one permit.
     const auto wanted = item.permits().wanted() == 0 ? 1 : item.permits().wanted();
     return std::to_string(wanted) + " of " + std::to_string(item.permits().capacity());
   }

@@ -15,12 +15,14 @@ namespace tenure::cli {
 /// Writes `mode` (IS, IX, S, U, SIX or X) or `permits`, and `range` for a key range, as in the HTTP
 /// API.
 void write_mode(sys::JsonWriter& json, const v1::Item& item);
+// The key names are those of the HTTP API, so that one program can read both.
 void write(sys::JsonWriter& json, const v1::Holder& holder);
 void write(sys::JsonWriter& json, const v1::Waiter& waiter);
 /// Writes the fields of a lock without its queue.
 void write_fields(sys::JsonWriter& json, const v1::LockStatus& lock, const Service& service);
 
-/// One lock with its holders and its queue.
+/// One lock with its holders and its queue. `full_name`: with the key prefix. A free lock is not an
+/// error; it has no holder.
 [[nodiscard]] Result<v1::ExplainResponse> explained(Service& service, const std::string& full_name,
                                                     bool is_space);
 

@@ -14,8 +14,10 @@
 namespace tenure::cli {
 namespace {
 
+/// Footer of the pages.
 constexpr auto source = "tenure " TENURE_VERSION;
 
+/// Adds a section that lists options.
 void write(const std::vector<Option>& options, std::string_view title, sys::ManPage& page) {
   page.section(title);
   for (const auto& option : options) {
@@ -23,12 +25,14 @@ void write(const std::vector<Option>& options, std::string_view title, sys::ManP
   }
 }
 
+/// Name of the page of a command: "tenure-cluster-add".
 std::string hyphenated(std::string_view name) {
   std::string text = "tenure-" + std::string(name);
   std::ranges::replace(text, ' ', '-');
   return text;
 }
 
+/// Page of one command, in section 1.
 std::string page_of(const Command& command) {
   const auto name = hyphenated(command.name);
   sys::ManPage page({.name = name, .source = source, .summary = command.summary});
@@ -49,6 +53,7 @@ std::string page_of(const Command& command) {
   return page.see_also("tenure", 1).text();
 }
 
+/// tenure(1): the list of commands, the common options and the sections about all commands.
 std::string page_of_all() {
   sys::ManPage page({.name = "tenure", .source = source, .summary = "locks from the command line"});
   page.section("synopsis")
@@ -75,6 +80,7 @@ int print_man_page(const Arguments& arguments) {
   for (const auto& word : arguments.words) {
     name += (name.empty() ? "" : " ") + word;
   }
+  // For the build, which generates and installs one file for each line.
   if (arguments.has("--list")) {
     print("tenure\n");
     for (const auto& command : commands()) {

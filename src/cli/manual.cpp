@@ -33,6 +33,7 @@ constexpr std::array all_help_sections{
 }  // namespace
 
 const std::vector<Command>& commands() {
+  // Built by the first call, because it joins the parts of other files.
   static const auto all = [] {
     std::vector<Command> made;
     for (auto&& part : {lock_commands(), service_commands(), tool_commands()}) {
@@ -82,6 +83,7 @@ std::string_view summary_of_group(std::string_view group) {
 
 std::vector<std::string_view> names_of(const Option& option) {
   std::vector<std::string_view> names;
+  // The views refer to string literals of the table, so they stay valid.
   for (auto rest = option.names; !rest.empty();) {
     const auto comma = rest.find(',');
     names.push_back(rest.substr(0, comma));

@@ -17,7 +17,9 @@ struct Option {
   std::string_view choices{};  ///< Valid values, such as "table json quiet"; empty: any.
 };
 
+/// Example of a command line, and what it does.
 struct Example {
+  /// Command line, as typed into a shell.
   std::string_view line;
   std::string_view what;
 };
@@ -31,12 +33,15 @@ struct Command {
   std::string_view synopsis;     ///< Positional arguments: "NAME... [-- COMMAND...]".
   std::string_view summary;      ///< One line.
   std::string_view description;  ///< Paragraphs, separated by empty lines.
+  /// Minimum number of positional arguments.
   std::size_t words_min = 0;
+  /// Maximum number of positional arguments; 0: none.
   std::size_t words_max = 0;
   Word word = Word::other;
   bool takes_command = false;  ///< Whether a command to run follows `--` or the first argument.
   std::vector<Option> options{};
   std::vector<Example> examples{};
+  /// Implementation. Returns the exit code.
   int (*run)(const Arguments& arguments) = nullptr;
 };
 

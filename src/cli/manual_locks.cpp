@@ -4,8 +4,11 @@
 namespace tenure::cli {
 namespace {
 
+/// Limits::items_max of the services: the most names that one atomic request may have.
 constexpr std::size_t names_max = 64;
 
+/// Options of every command that acquires locks. The short ones are those of flock(1), so that
+/// scripts can be converted by replacing the command.
 const std::vector<Option>& acquire_options() {
   static const std::vector<Option> all{
       {"-s,--shared", "", "Acquire the lock in shared mode"},
@@ -22,6 +25,8 @@ const std::vector<Option>& acquire_options() {
   return all;
 }
 
+/// Options of `elect`: its own, and those acquire_options() that apply to an election, which is
+/// always exclusive and uses the metadata for the value.
 std::vector<Option> election_options() {
   std::vector<Option> all{
       {"--value", "TEXT", "Stand for election with this value, which other clients can read"},

@@ -7,6 +7,7 @@
 namespace tenure::cli {
 
 /// Commands that acquire locks.
+// Parts of the command table; manual.cpp joins them in this order.
 [[nodiscard]] std::vector<Command> lock_commands();
 /// Commands that inspect and administer a service.
 [[nodiscard]] std::vector<Command> service_commands();

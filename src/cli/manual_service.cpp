@@ -4,10 +4,12 @@
 namespace tenure::cli {
 namespace {
 
+// Options that several commands share. Locks and key spaces have separate names.
 constexpr Option space_option{"--space", "", "The key space with this name, not the lock"};
 constexpr Option yes_option{"-y,--yes", "", "Skip the confirmation"};
 constexpr Option change_wait{"-w,--wait", "DURATION", "Timeout of the change [5m]"};
 
+/// Commands that show locks, and the forced release.
 std::vector<Command> inspect_commands() {
   return {
       {.name = "ls",
@@ -79,6 +81,7 @@ std::vector<Command> inspect_commands() {
   };
 }
 
+/// Commands that observe a service and save its state.
 std::vector<Command> monitoring_commands() {
   return {
       {.name = "top",
@@ -142,6 +145,7 @@ std::vector<Command> monitoring_commands() {
   };
 }
 
+/// Commands for leases without a client library, for example in shell scripts.
 std::vector<Command> leases() {
   return {
       {.name = "lease ls",
@@ -182,6 +186,7 @@ std::vector<Command> leases() {
   };
 }
 
+/// Commands that administer the members of a cluster.
 std::vector<Command> members() {
   return {
       {.name = "cluster status",
