@@ -126,7 +126,7 @@ class CowMap {
   static Inserted insert(CowPtr<Node>& link, const Key& key, Side side);
   static Inserted insert_in(Leaf& leaf, const Key& key, Side side);
   static Inserted insert_in(Branch& branch, const Key& key, Side side);
-  /// Inserts one entry into a row, and grows the capacity by a quarter.
+  /// Inserts one entry into a row; a full row grows by about a quarter.
   template <class Entry>
   static Entry& put(std::vector<Entry>& row, std::size_t index, Entry entry);
   template <class Entry>

@@ -10,7 +10,7 @@ namespace tenure::core {
 // Appends to the last chunk, which is copied first if an image shares it: at most 64 events.
 void Events::push_back(Event event) {
   if (chunks_.empty() || chunks_.back()->size() == chunk_events) {
-    // Reserved as a whole: a chunk never reallocates while it fills.
+    // Reserved as a whole, so that a chunk that no image shares does not reallocate while it fills.
     std::vector<Event> chunk;
     chunk.reserve(chunk_events);
     chunks_.push_back(CowPtr(std::move(chunk)));

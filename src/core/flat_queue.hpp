@@ -37,7 +37,7 @@ class FlatQueue {
 
   void insert(Iterator before, Value value) {
     const auto position = slots_.begin() + (before - slots_.data());
-    // Without a gap there is no room at the front, so the values behind move.
+    // Without a gap at the front, or closer to the end, the values behind move.
     if (gone_ == 0 || before - begin() > end() - before) {
       slots_.insert(position, std::move(value));
       return;

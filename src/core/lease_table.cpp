@@ -59,7 +59,7 @@ const Lease& LeaseTable::add(Lease lease) {
 
 void LeaseTable::remove(LeaseId id, ClusterTime ended) {
   const auto* lease = find(id);
-  // Idempotent: a lease may have been ended by an earlier part of the step.
+  // Idempotent: an unknown lease has ended already.
   if (lease == nullptr) {
     return;
   }

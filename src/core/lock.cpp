@@ -110,6 +110,7 @@ void Lock::change(FullState& full, Revision when) {
 void Lock::add(const HeldClaim& stake, Revision when) {
   const auto* whole = std::get_if<Whole>(&stake.claim);
   const bool is_alone = !full_ && sole_holder_ == FencingToken{};
+  // Thin only if the lock is acquired in this revision: then the counters follow from the token.
   if (is_alone && whole != nullptr && when.get() == stake.token.get()) {
     sole_holder_ = stake.token;
     mode_ = whole->mode;
@@ -148,6 +149,7 @@ void Lock::remove_holder(FencingToken token) {
   }
 }
 
+// One call, so that the lock is never free between the release of the old claim and the new one.
 void Lock::replace(const HeldClaim& old, const HeldClaim& next, Revision when) {
   auto& full = inflate();
   change(full, when);

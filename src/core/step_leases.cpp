@@ -43,6 +43,8 @@ Outcome Step::operator()(const GrantLease& command) {
     return Refused{*std::move(error)};
   }
   if (const auto* known = state_.leases.find(command.id)) {
+    // All fields have to match: a client that reuses the id of a live lease gets an error, and not
+    // a lease with another ttl.
     const bool is_retry = command.request != RequestId{} && known->request == command.request &&
                           known->client == command.client && known->ttl == command.ttl;
     if (!is_retry) {
@@ -82,6 +84,7 @@ Outcome Step::operator()(const RenewLeases& command) {
   renewed.answers.reserve(command.leases.size());
   visits_.add(command.leases.size());
   for (const auto id : command.leases) {
+    // A renewal would keep holds that the client may have released since the backup.
     if (is_unconfirmed(id)) {
       renewed.answers.push_back({.id = id, .ttl = std::nullopt, .is_unconfirmed = true});
       continue;
@@ -149,6 +152,8 @@ void Step::end_leases(std::span<const LeaseId> leases, EventType why) {
     state_.restoration.unconfirmed.erase(id);
     forget_ended();
   }
+  // At an expiry this is before the command runs: it finds the locks that expired leases released
+  // with their new holders.
   process_touched();
 }
 
@@ -178,6 +183,7 @@ void Step::end_holds_of(std::span<const LeaseId> leases, EventType why) {
   for (const auto id : leases) {
     std::ranges::copy(state_.locks.owned(id).holds, std::back_inserter(tokens));
   }
+  // Losses are in the order in which the locks were acquired, whatever the order of `leases`.
   std::ranges::sort(tokens);
   const auto holds = end_holds(tokens, why);
   for (const auto& hold : holds) {

@@ -9,6 +9,7 @@
 namespace tenure::core {
 namespace {
 
+/// Item that a release by target means. Its mode does not matter to LockTable::own_hold().
 Item like(const Target& target) {
   return {.name = target.name,
           .claim = target.range ? Claim(Keys{.range = *target.range}) : Claim(Whole{})};
@@ -168,6 +169,7 @@ Outcome Step::operator()(const ForceRelease& command) {
     const auto& taken = *state_.locks.find(token);
     applied_.losses.push_back(
         {.lease = taken.lease, .request = taken.request, .token = token, .why = EventType::forced});
+    // Each removal edits the record, so the hold and its next item are looked up again.
     for (const auto* hold = state_.locks.find(token); hold != nullptr;
          hold = state_.locks.find(token)) {
       const auto here = items_at(hold->items, command.resource);

@@ -87,6 +87,7 @@ bool meet(const Item& left, const Item& right) {
 }  // namespace
 
 std::optional<Error> check(const Acquire& command, const Limits& limits) {
+  // Without an id, a retry after a lost reply would acquire the lock a second time.
   if (command.request == RequestId{}) {
     return invalid("a request needs an id other than 0");
   }
@@ -108,6 +109,7 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
     }
   }
   const auto& first = command.items.front();
+  // A hold counts its reentries once, so it can be reentered only if it has one item.
   if (command.self_conflict == SelfConflict::reenter &&
       (command.items.size() > 1 || std::holds_alternative<Permits>(first.claim))) {
     return invalid("only a single lock or range can be entered again");
@@ -116,6 +118,7 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
     return std::nullopt;
   }
   const auto items = in_order(command.items);
+  // A request that acquires one resource twice would conflict with itself and never be granted.
   if (std::ranges::adjacent_find(items, meet) != items.end()) {
     return invalid("two items of the request are about the same thing");
   }
@@ -201,11 +204,13 @@ std::optional<Error> check_limits(const Wait& wanted, LimitsFor room, const Stat
     return exhausted(at_most("locks held and waited for by one lease", limits.items_per_lease_max));
   }
   const auto& lease = *state.leases.find(wanted.lease);
+  // A request that is granted at once never becomes a record of a wait.
   const auto bytes =
       bytes_of(wanted) - (room == LimitsFor::hold ? bytes_per_wait - bytes_per_hold : 0);
   if (auto error = check_bytes(lease.user.view(), bytes, state)) {
     return error;
   }
+  // The checks above apply to waits, too, because a wait becomes a hold.
   if (room == LimitsFor::hold) {
     return std::nullopt;
   }

@@ -416,6 +416,7 @@ void LockTable::cancel_wait(TxnRef caller) {
 Result<void> LockTable::release(TxnRef caller, ResourceId resource) {
   Wakes wakes;
   const auto txn = enter_existing(caller);
+  // Granted waiters are woken when `wakes` is destroyed, after the latches are released.
   if (txn && numbers_.release(*txn, resource.get(), wakes)) [[likely]] {
     return {};
   }

@@ -78,6 +78,7 @@ void PointLock::enqueue(Waiter& waiter, Waiter* sibling) {
   queue_.insert(behind, waiter);
 }
 
+// A reentrant holder releases once for each acquire; only the last release grants waiters.
 std::optional<std::uint32_t> PointLock::release_one(Holder& holder, Wakes& wakes) {
   if (--holder.count > 0) {
     return std::nullopt;

@@ -77,6 +77,7 @@ Transaction::~Transaction() {
   end();
 }
 
+// Releases all locks, unless the handle was moved from.
 void Transaction::end() noexcept {
   if (table_ != nullptr) {
     table_->unpin(*txn_);
@@ -178,6 +179,7 @@ std::optional<Deadlock> Transaction::deadlock() const {
   return table_->verdict({.id = id_, .pinned = txn_});
 }
 
+// A name is copied: the text of the caller may not live until the release.
 ScopedLock::ScopedLock(const Transaction& txn, const Target& target) : txn_(&txn) {
   if (const auto* const name = std::get_if<std::string_view>(&target)) {
     target_.emplace<std::string>(*name);
@@ -195,6 +197,7 @@ ScopedLock::ScopedLock(ScopedLock&& other) noexcept
 
 ScopedLock& ScopedLock::operator=(ScopedLock&& other) noexcept {
   if (this != &other) {
+    // Releases the own lock before it takes over the other one.
     static_cast<void>(unlock());
     txn_ = std::exchange(other.txn_, nullptr);
     target_ = std::move(other.target_);

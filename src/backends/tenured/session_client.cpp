@@ -175,6 +175,7 @@ void SessionClient::submit(std::vector<PendingCallPtr> calls) {
     } else if (operation.has_release()) {
       holds_.released(operation.release());
     } else if (operation.has_revoke_lease()) {
+      // Now and not with the outcome: a new stream must not renew a lease that is being revoked.
       leases_.erase(operation.revoke_lease().id());
       holds_.lease_ended(operation.revoke_lease().id());
     }

@@ -420,6 +420,7 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   };
   const auto parts = std::make_shared<Parts>(std::move(done), lease.holds.size() + 1);
   const auto part_done = [this, parts](const Result<void>& answer) {
+    // A node that is gone counts as released.
     if (!answer && answer.error() != Errc::not_held) {
       parts->result = answer;
     }

@@ -67,6 +67,7 @@ bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Gra
       continue;
     }
     const bool wants_all = is_exclusive(kind_of(*request.spec));
+    // An exclusive hold covers every later acquire of its lease, a shared one only shared acquires.
     const bool is_covered = is_exclusive(hold->kind) || !wants_all;
     if (!is_exclusive(hold->kind) && !wants_all &&
         request.spec->self_conflict == SelfConflict::refuse) {
@@ -186,6 +187,7 @@ void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   std::erase_if(hold->requests,
                 [&](const HoldRequest& one) { return one.request == request.acquired; });
   by_request_.erase(it);
+  // Other acquires of this hold are not released yet, so its node stays.
   if (!hold->requests.empty()) {
     environment_.deferred.complete<void>(std::move(done), {});
     return;

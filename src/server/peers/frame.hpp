@@ -68,7 +68,7 @@ class FrameReader {
   /// Parses all complete frames at the front. Returns the number of bytes that were consumed.
   [[nodiscard]] Result<std::size_t> take_all(std::string_view bytes, const Take& take);
 
-  /// Limits of each frame; they grow when the peer is authenticated.
+  /// Limits of each frame; an inbound connection raises them when its peer is authenticated.
   FrameLimits limits_;
   std::string rest_;        ///< Bytes of an incomplete frame.
   std::size_t wanted_ = 0;  ///< Size of `rest_` before which parsing cannot succeed.
