@@ -19,6 +19,7 @@ void append_hex(std::string& text, std::uint64_t value) {
   text.append(digits.begin(), end);
 }
 
+/// The caller has redacted the cycle.
 void write_refused(const core::Refused& refused, v1::Refused& out) {
   out.set_code(code_of(refused.error.code));
   out.set_detail(refused.error.detail);
@@ -67,6 +68,7 @@ void write_record(const core::Event& event, v1::LockRecord& out) {
 }
 
 /// Visitor that writes each alternative of Outcome.
+/// Without a catch-all overload: a new outcome does not compile without its encoding.
 class OutcomeWriter {
  public:
   explicit OutcomeWriter(v1::Outcome& out) : out_(out) {}
@@ -100,6 +102,7 @@ class OutcomeWriter {
   void operator()(const core::Downgraded& downgraded) {
     out_.mutable_downgraded()->set_mode(mode_of(downgraded.mode));
   }
+  // Sessions cannot force a release; Admin.ForceRelease has its own encoding.
   void operator()(const core::Forced&) { out_.mutable_done(); }
   void operator()(const core::LeaseLost&) { out_.mutable_refused()->set_code(v1::CODE_LEASE_LOST); }
   void operator()(const core::Refused& refused) { write_refused(refused, *out_.mutable_refused()); }

@@ -28,7 +28,9 @@ void write(const core::Refused& refused, v1::LockResponse& out);
 /// Whether the refusal is an ordinary result (the lock is not available), not an error.
 [[nodiscard]] bool is_busy(const core::Refused& refused);
 
+/// The id of the operation is written by the caller.
 void write(const core::Outcome& outcome, v1::Outcome& out);
+/// An error before the proposal, or of the proposal, as a refusal.
 void write(const Error& error, v1::Outcome& out);
 
 /// Whether a delete event contains the record as it was before. It adds bytes to each event, so the

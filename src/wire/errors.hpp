@@ -9,6 +9,7 @@
 namespace tenure::wire {
 
 /// gRPC status of an error; docs/reference/grpc.md has the table.
+/// The message contains the name of the error and its detail.
 [[nodiscard]] grpc::Status status_of(const Error& error);
 
 /// NOT_FOUND. Also the answer for a lease of another user, which must look like an unknown one.

@@ -13,6 +13,7 @@ namespace tenure::wire {
 /// UNSPECIFIED is exclusive: the safe mode for a client that names none. `invalid_argument`: a mode
 /// of a newer client.
 [[nodiscard]] Result<LockMode> mode_from(v1::Mode mode);
+/// Never UNSPECIFIED.
 [[nodiscard]] v1::Mode mode_of(LockMode mode);
 /// A range without an end is unbounded. `invalid_argument`: the range is empty.
 [[nodiscard]] Result<BytesRange> range_from(const v1::Range& range);

@@ -83,6 +83,7 @@ Result<core::Release> any_release(const Request& request) {
   if (request.name().empty() == (request.fencing_token() == 0)) {
     return fail(Errc::invalid_argument, "either name or fencing_token, and one of them");
   }
+  // A token identifies the hold alone; the lease is compared by the store.
   if (request.name().empty()) {
     release.what = core::FencingToken(request.fencing_token());
     return release;
@@ -124,6 +125,7 @@ core::GrantLease any_grant(const Request& request) {
 
 }  // namespace
 
+// The three requests differ in their fields only; they become the same command.
 Result<core::Acquire> acquire_from(const v1::LockRequest& request) {
   auto acquire = named_acquire(request);
   if (acquire && request.has_timeout_ms() && request.timeout_ms() == 0) {

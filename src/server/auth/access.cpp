@@ -5,6 +5,7 @@ namespace tenure::server::auth {
 Error Access::denial(Verb verb, std::string_view name) const {
   const auto who = user_ == nullptr ? std::string("an unauthenticated client") : user_->name;
   const auto* rule = user_ == nullptr ? nullptr : user_->rights.rule_for(name);
+  // Names the rule that decided, so that an operator can correct the users file without guessing.
   auto detail = who + " may not " + std::string(to_string(verb)) + " \"" + std::string(name) + "\"";
   detail += rule == nullptr ? ": no rule of the user has a prefix of this name"
                             : ": the rule for prefix \"" + rule->prefix + "\" grants " +
@@ -17,6 +18,7 @@ std::size_t redact_unreadable(const Access& access, std::vector<core::CycleStep>
   std::size_t count = 0;
   for (auto& step : cycle) {
     if (!access.may(Verb::read, step.resource.name.view())) {
+      // Lease and request ids stay: they contain no name.
       step.resource.name = hidden;
       step.owner = hidden;
       ++count;

@@ -18,6 +18,9 @@ namespace tenure::server::auth {
 
 /// Effective rights of one principal under one version of the policy. A value; holds the policy
 /// alive. Thread safe.
+///
+/// Answers are consistent with each other, because they come from one immutable policy. Taking a
+/// new Access for each request makes a reload effective.
 class Access {
  public:
   /// Rights without a policy: everything is allowed.
@@ -54,6 +57,7 @@ class Access {
   Access() = default;
 
   std::shared_ptr<const Policy> rules_;  ///< Policy in force; null: none.
+  /// User in rules_, which keeps it alive.
   const User* user_ = nullptr;
 };
 
@@ -69,11 +73,13 @@ template <class Locks, class Position>
 }
 
 /// Redacts names and owners the principal may not read; returns the number of redacted steps.
+/// The steps stay: the client sees that a cycle exists and how long it is, which it needs to react.
 std::size_t redact_unreadable(const Access& access, std::vector<core::CycleStep>& cycle);
 
 /// Client name of a lease of `user`: the user name, '/', the label that the client chose. Ties a
 /// lease to its user.
 [[nodiscard]] std::string qualified_client(const User& user, std::string_view client);
+/// Inverse of qualified_client().
 [[nodiscard]] bool is_owned_by(const User& user, std::string_view client);
 
 }  // namespace tenure::server::auth

@@ -17,6 +17,8 @@ Principal::Principal(Authorizer& authorizer, Credentials credentials, std::strin
     : authorizer_(authorizer),
       credentials_(std::move(credentials)),
       address_(std::move(address)),
+      // The version is read before the policy: a change in between is then noticed by the next
+      // access(). The other order could keep an old policy under a new version.
       version_(authorizer.version()),
       access_(authorizer.access_for(credentials_)) {}
 
@@ -38,6 +40,7 @@ std::optional<AccessDenied> Principal::authorize(Permission permission) {
   }
   switch (permission) {
     case Permission::lock_any_name:
+      // The second call always denies; it records the denial and describes it.
       return access.may_any(Verb::lock) ? std::nullopt : authorize(Verb::lock, {});
     case Permission::read_global: return authorize(Verb::read, {});
     case Permission::admin_global: return authorize(Verb::admin, {});
@@ -128,8 +131,10 @@ void Authorizer::replace(Policy rules) {
   auto made = std::make_shared<const Policy>(std::move(rules));
   {
     const sys::MutexGuard lock(mutex_);
+    // The old policy may be destroyed after the guard, outside of the mutex.
     rules_.swap(made);
   }
+  // After the swap; see the constructor of Principal.
   version_.fetch_add(1, std::memory_order_release);
 }
 
@@ -150,6 +155,7 @@ Access Authorizer::access_for(const Credentials& credentials) const {
   }
   const User* user = nullptr;
   if (const auto* digest = std::get_if<Digest>(&credentials)) {
+    // A client with an invalid token stays unauthenticated even if it also has a certificate.
     user = rules->find_by_token(*digest);
   } else if (const auto* names = std::get_if<std::vector<std::string>>(&credentials)) {
     user = rules->find_by_certificate(*names);
@@ -158,6 +164,7 @@ Access Authorizer::access_for(const Credentials& credentials) const {
 }
 
 void Authorizer::record_denial(const DeniedRequest& request) {
+  // Without the mutex: a callback must not run under it.
   if (denied_) {
     denied_(request.verb);
   }

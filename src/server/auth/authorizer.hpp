@@ -57,6 +57,7 @@ class Principal {
  public:
   Principal(Authorizer& authorizer, Credentials credentials, std::string address);
 
+  /// Rights under the policy in force. Valid until the next call of a function of this object.
   [[nodiscard]] const Access& access();
   /// Checks a permission. nullopt: granted. Denials are logged, rate-limited.
   [[nodiscard]] std::optional<AccessDenied> authorize(Permission permission);
@@ -66,17 +67,22 @@ class Principal {
   [[nodiscard]] bool is_foreign(std::string_view client, std::uint64_t lease);
 
  private:
+  /// Records the denial; the detail distinguishes missing from unknown credentials.
   [[nodiscard]] AccessDenied unauthenticated();
   void record_denial(std::string_view verb, std::string_view name);
 
   Authorizer& authorizer_;
   Credentials credentials_;
   std::string address_;
+  /// Version of the policy that access_ was computed from.
   std::uint64_t version_ = 0;
   Access access_;
 };
 
 /// Authenticates clients and holds the policy in force, which it loads from a file. Thread safe.
+///
+/// Readers take a shared_ptr to the policy under the mutex and work without it. The version is
+/// atomic, so a principal detects a change without locking.
 class Authorizer {
  public:
   /// Loads the policy. `invalid_argument`: the file is unreadable or invalid; the detail lists
@@ -114,11 +120,13 @@ class Authorizer {
     std::string_view name{};
     std::string_view address{};
   };
+  /// Counts every denial and logs it, rate-limited.
   void record_denial(const DeniedRequest& request);
   /// Called for each denial, logged or not. REQUIRES: set before the first request.
   void on_denied(std::function<void(std::string_view verb)> denied) { denied_ = std::move(denied); }
 
  private:
+  /// Users file; empty: the policy is installed by replace() only.
   const std::filesystem::path file_;
   std::function<void(std::string_view)> denied_;
   std::atomic<std::uint64_t> version_ = 1;

@@ -26,6 +26,7 @@ void add(const ASN1_STRING* text, std::vector<std::string>& names) {
 std::vector<std::string> certificate_names(SSL* tls) {
   std::vector<std::string> names;
   auto* certificate = tls == nullptr ? nullptr : SSL_get0_peer_certificate(tls);
+  // OpenSSL reports X509_V_OK without a certificate too, so both conditions are needed.
   if (certificate == nullptr || SSL_get_verify_result(tls) != X509_V_OK) {
     return names;
   }

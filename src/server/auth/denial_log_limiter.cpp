@@ -4,6 +4,7 @@ namespace tenure::server::auth {
 
 std::string_view host_of(std::string_view address) noexcept {
   const auto last = address.rfind(':');
+  // Several colons without brackets: an IPv6 address without a port.
   const bool is_bare_v6 = !address.starts_with('[') && address.find(':') != last;
   const bool ends_in_port = !is_bare_v6 && !address.ends_with(']');
   return ends_in_port ? address.substr(0, last) : address;
@@ -14,6 +15,7 @@ std::optional<DenialLogLimiter::Entry> DenialLogLimiter::admit(std::string_view 
                                                                Clock::time_point now) {
   std::pair key{std::string(principal), std::string(action)};
   if (!entries_.contains(key) && entries_.size() >= entries_max) {
+    // Only when the table is full; the scan is bounded by entries_max.
     evict_expired(now);
     if (entries_.size() >= entries_max) {
       key.first = "others";

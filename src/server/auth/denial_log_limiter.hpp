@@ -17,6 +17,9 @@ namespace tenure::server::auth {
 /// Rate limiter for the log of denied requests. For each (principal, action) it admits the first
 /// denial and then one per `interval`, with the number of suppressed ones. Memory is bounded:
 /// beyond `entries_max` pairs, further principals share the entry "others". Not thread safe.
+///
+/// A client without rights could otherwise fill the disk with log lines. The counter of denials in
+/// the metrics is not limited.
 class DenialLogLimiter {
  public:
   using Clock = std::chrono::steady_clock;
@@ -36,6 +39,7 @@ class DenialLogLimiter {
     Clock::time_point at{};
     std::uint64_t suppressed = 0;
   };
+  /// Forgets pairs without a logged denial within the interval; their suppressed count is lost.
   void evict_expired(Clock::time_point now);
 
   std::map<std::pair<std::string, std::string>, State, std::less<>> entries_;

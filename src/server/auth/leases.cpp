@@ -22,6 +22,8 @@ std::vector<core::LeaseId> own_ids(const core::LeaseTable& table, const User& us
     for (std::size_t n = 0; n <= range.limit && next != leases.end(); ++n, ++next) {
       ids.push_back(*next);
     }
+    // Bounds the memory for a user with many clients: sorting at four times the limit costs little
+    // per id.
     if (ids.size() > 4 * (range.limit + 1)) {
       keep_first();
     }

@@ -10,6 +10,7 @@
 /// user.
 namespace tenure::server::auth {
 
+/// Visibility only; use of a foreign lease requires `admin` (Principal::is_foreign).
 [[nodiscard]] bool is_visible(const Access& access, const core::Lease& lease);
 
 struct LeaseRange {

@@ -18,6 +18,7 @@ Result<Policy> Policy::make(std::vector<Entry> entries) {
       return fail(Errc::invalid_argument, user->name + " and " + other.name + " share a " + what);
     };
     for (const auto& digest : entry.tokens) {
+      // A repeated token of the same user is harmless.
       const auto& holder = *made.tokens_.try_emplace(digest, user).first->second;
       if (&holder != user) {
         return of_two(holder, "token");
@@ -45,6 +46,7 @@ const User* Policy::find_by_certificate(std::span<const std::string> names) cons
     if (it == certificates_.end()) {
       continue;
     }
+    // Ambiguous: the rights of one user must not depend on the order of names in a certificate.
     if (found != nullptr && found != it->second) {
       return nullptr;
     }

@@ -18,6 +18,7 @@
 
 namespace tenure::server::auth {
 
+/// User with its rights. The address is stable for the lifetime of the policy.
 struct User {
   std::string name{};
   Rights rights{};
@@ -46,6 +47,8 @@ class Policy {
   [[nodiscard]] std::size_t users() const noexcept { return users_.size(); }
 
  private:
+  /// Users by name. Behind pointers, because the indexes below refer to them and the policy is
+  /// movable.
   std::map<std::string, std::unique_ptr<const User>, std::less<>> users_;
   absl::flat_hash_map<Digest, const User*, absl::Hash<Digest>, DigestEqual> tokens_;
   absl::flat_hash_map<std::string, const User*> certificates_;

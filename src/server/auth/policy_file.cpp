@@ -11,6 +11,7 @@
 namespace tenure::server::auth {
 namespace {
 
+// Limits of the file; every lookup stays fast, and an error in a generated file is noticed.
 constexpr std::size_t users_max = 1000;
 constexpr std::size_t credentials_max =
     64;  ///< Maximum number of tokens, and of certificates, of a user.
@@ -19,6 +20,7 @@ constexpr std::size_t rules_max = 1000;  ///< Maximum number of rules of a user.
 constexpr std::size_t file_bytes_max = std::size_t{1} << 20U;
 constexpr std::size_t name_bytes_max = 64;
 
+/// Excludes '/', which separates the user from the label in client names.
 bool is_user_name(std::string_view name) {
   return !name.empty() && name.size() <= name_bytes_max && std::ranges::all_of(name, [](char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -42,6 +44,7 @@ class Reader {
         read_user(name, user);
       }
     }
+    // Most likely a truncated or wrong file; accepting it would lock out all users.
     if (errors_.empty() && entries_.empty()) {
       add_error(file.source(), "no users are defined; every request would be denied");
     }
@@ -60,6 +63,7 @@ class Reader {
     if (!errors_.empty()) {
       return fail(Errc::invalid_argument, errors_);
     }
+    // Conflicts between users have no single position, so their errors name only the file.
     auto made = Policy::make(std::move(entries_));
     if (!made) {
       return fail(Errc::invalid_argument, std::string(name_) + ": " + made.error().detail);

@@ -57,6 +57,8 @@ const Rule* Rights::rule_for(std::string_view name) const {
   const auto it = std::ranges::upper_bound(
       rules_, name, {}, [](const Rule& rule) { return std::string_view(rule.prefix); });
   auto index = it == rules_.begin() ? none : static_cast<std::size_t>(it - rules_.begin()) - 1;
+  // The predecessor in byte order is either a prefix of the name or shares one with it; the chain
+  // of its parents contains every rule whose prefix matches.
   while (index != none && !name.starts_with(rules_[index].prefix)) {
     index = parents_[index];
   }
@@ -64,6 +66,7 @@ const Rule* Rights::rule_for(std::string_view name) const {
 }
 
 bool Rights::may_any(Verb verb, std::string_view prefix) const {
+  // The rule for the prefix itself, or a longer rule that allows a part of the names under it.
   return may(verb, prefix) || std::ranges::any_of(rules_, [&](const Rule& rule) {
            return covers(rule.level, verb) && rule.prefix.starts_with(prefix);
          });
@@ -77,6 +80,8 @@ bool Rights::may_all(Verb verb, std::string_view prefix) const {
 
 std::optional<std::string> Rights::skip(std::string_view name) const {
   const auto* rule = rule_for(name);
+  // Rights change at the end of the present rule or at the start of a nested one, whichever is
+  // first.
   auto next = rule == nullptr ? std::nullopt : successor_of(rule->prefix);
   const auto it = std::ranges::upper_bound(
       rules_, name, {}, [](const Rule& other) { return std::string_view(other.prefix); });

@@ -32,6 +32,9 @@ struct Rule {
 
 /// Rules of one user. The rule with the longest matching prefix decides; without a matching rule
 /// the action is denied. Immutable; thread safe.
+///
+/// A rule with level `none` takes names out of a wider rule. Lookups cost a binary search plus the
+/// depth of nested prefixes.
 class Rights {
  public:
   Rights() = default;

@@ -16,6 +16,7 @@ using Digest = std::array<std::uint8_t, 32>;
 [[nodiscard]] Digest digest_of(std::string_view token);
 /// "sha256:" and 64 hexadecimal digits, the form in the users file.
 [[nodiscard]] std::string print(const Digest& digest);
+/// Inverse of print(); nullopt: another notation.
 [[nodiscard]] std::optional<Digest> digest_from(std::string_view text);
 
 /// Generates a token: "tenure_" and 64 hexadecimal digits.
@@ -27,6 +28,7 @@ struct DigestEqual {
 };
 
 /// Token in `Authorization: Bearer …`; nullopt: another scheme.
+/// The scheme is case-insensitive (RFC 9110). The result refers to `field`.
 [[nodiscard]] std::optional<std::string_view> bearer_token(std::string_view field);
 
 }  // namespace tenure::server::auth

@@ -18,6 +18,7 @@ std::vector<InitialMember> members_of(const Config& config) {
   return parse_members(config.cluster.members).value_or(std::vector<InitialMember>{});
 }
 
+/// Entry of this member in the list; null: it joins an existing cluster.
 const InitialMember* find_own(const std::vector<InitialMember>& members, const Config& config) {
   const auto it = std::ranges::find(members, config.node.member_id, &InitialMember::id);
   return it == members.end() ? nullptr : &*it;
@@ -50,6 +51,8 @@ void check_identity(const Config& config, const std::vector<InitialMember>& memb
   }
 }
 
+/// TLS between members is always mutual: a member is a client and a server of each peer. One file
+/// without the others would look encrypted without being authenticated.
 void check_peer_tls(const Config& config, ConfigErrors& errors) {
   const auto& tls = config.peer_tls;
   const auto given = static_cast<int>(!tls.cert.empty()) + static_cast<int>(!tls.key.empty()) +
@@ -65,6 +68,8 @@ void check_peer_tls(const Config& config, ConfigErrors& errors) {
   check_readable("cluster.secret_file", config.cluster.secret_file, errors);
 }
 
+/// Requires TLS for peer addresses that the network can reach: a host that acts as a member can
+/// change the log.
 void check_peer_addresses(const Config& config, const std::vector<InitialMember>& members,
                           ConfigErrors& errors) {
   if (config.listen.insecure || !config.peer_tls.cert.empty()) {
@@ -76,6 +81,7 @@ void check_peer_addresses(const Config& config, const std::vector<InitialMember>
   if (is_open_to_network(config.listen.peers)) {
     errors.add("listen.peers: " + config.listen.peers + std::string(advice));
   }
+  // A loopback listener does not help if peers are elsewhere: their connections leave this machine.
   const auto far = std::ranges::find_if(
       members, [](const InitialMember& member) { return is_open_to_network(member.peer); });
   if (far != members.end()) {
@@ -102,6 +108,7 @@ void check_own_addresses(const Config& config, ConfigErrors& errors) {
       continue;
     }
     const auto& text = is_set ? own.set : own.listens;
+    // A text that is no address at all is reported by settings.cpp, so it is skipped here.
     if (const auto checked = check_advertised_address(text); !checked && parse_address(text)) {
       errors.add(std::string(own.setting) + ": " + checked.error().detail +
                  (is_set ? "" : " (default: " + std::string(own.listens_by) + ")"));
@@ -112,12 +119,14 @@ void check_own_addresses(const Config& config, ConfigErrors& errors) {
 }  // namespace
 
 void check_cluster(const Config& config, ConfigErrors& errors) {
+  // Also for a single node, which is a Raft group of one.
   if (config.cluster.version_max > core::newest_version.get()) {
     errors.add("cluster.version_max: this program supports cluster versions " +
                std::to_string(core::oldest_version.get()) + " to " +
                std::to_string(core::newest_version.get()));
   }
   check_peer_tls(config, errors);
+  // The rules below concern peers; the listener of a single node stays closed.
   if (!config.has_peers()) {
     return;
   }
@@ -139,6 +148,7 @@ void check_cluster(const Config& config, ConfigErrors& errors) {
 std::vector<std::string> warnings_about(const Config& config) {
   std::vector<std::string> warnings;
   const auto members = members_of(config);
+  // A quorum of 4 needs 3 votes: it tolerates one failure, as 3 members do, and has more to fail.
   if (members.size() > 1 && members.size() % 2 == 0) {
     warnings.push_back(std::to_string(members.size()) + " members tolerate no more failures than " +
                        std::to_string(members.size() - 1) + ": use an odd number");
@@ -158,6 +168,7 @@ std::vector<std::string> warnings_about(const Config& config) {
 ClusterPlan plan_cluster(const Config& config) {
   ClusterPlan plan;
   plan.members = members_of(config);
+  // An explicit id wins, so that a cluster keeps its id when the addresses of its members change.
   plan.cluster_id = config.node.cluster_id != 0 || plan.members.empty()
                         ? config.node.cluster_id
                         : cluster_id_of(plan.members, config.cluster.name);
@@ -170,6 +181,7 @@ ClusterPlan plan_cluster(const Config& config) {
                                config.listen.peers);
   plan.client_address = first_of(config.cluster.client_address,
                                  own != nullptr ? &own->client : nullptr, config.listen.grpc);
+  // The list was needed for the cluster id only; a joining member must not found a cluster.
   if (config.cluster.join) {
     plan.members.clear();
   }

@@ -25,6 +25,7 @@ constexpr std::string_view footer =
     "stops a server that runs on a terminal. Exit codes: 0 stopped, 64 usage, 69 address not\n"
     "available, 70 internal error, 74 data directory or disk, 78 configuration.\n";
 
+/// Heading of a flag in the help.
 std::string group_of(const Setting& setting) {
   for (const auto& section : sections()) {
     if (section.name == setting.section()) {
@@ -35,6 +36,7 @@ std::string group_of(const Setting& setting) {
 }
 
 /// Parsed flags, before any of them is applied.
+/// Kept as texts: precedence and error messages are decided in resolve(), not by the parser.
 struct Flags {
   std::string file;
   bool prints_config = false;
@@ -46,12 +48,15 @@ struct Flags {
   std::string seed_longest_ttl;
   bool seeds_current = false;
   bool seeds_without_holds = false;
+  /// Values of the given flags.
   std::map<const Setting*, std::string> values;
 };
 
+/// Adds the flag of a setting. The help shows the default in brackets.
 void add_setting(CLI::App& app, const Setting& setting, Flags& flags) {
   const auto keep = [&flags, &setting](const std::string& text) { flags.values[&setting] = text; };
   auto help = std::string(setting.help) + " [" + setting.print(Config{}) + "]";
+  // A toggle takes no value: its presence means true.
   if (setting.type == ValueType::toggle) {
     app.add_flag_callback(setting.flag(), [keep] { keep("true"); }, help)->group(group_of(setting));
     return;
@@ -61,6 +66,7 @@ void add_setting(CLI::App& app, const Setting& setting, Flags& flags) {
       ->group(group_of(setting));
 }
 
+/// Declares all flags and subcommands. CLI11 keeps references to `flags`.
 void describe(CLI::App& app, Flags& flags) {
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_flag("-V,--version", flags.prints_version, "Print the version and exit");
@@ -104,6 +110,7 @@ void describe(CLI::App& app, Flags& flags) {
   app.get_formatter()->column_width(40);
 }
 
+/// Prefixes each line with the program name, so that it shows its origin in mixed output.
 ExitMessage exit_with(ExitCode code, std::string_view errors) {
   std::string text;
   while (!errors.empty()) {
@@ -114,6 +121,7 @@ ExitMessage exit_with(ExitCode code, std::string_view errors) {
   return {.code = code, .text = std::move(text)};
 }
 
+/// REQUIRES: `config` is checked.
 ParsedCommandLine seed_command(const Flags& flags, Config config) {
   SeedCommand command{.config = std::move(config),
                       .from = flags.seed_from,
@@ -126,6 +134,7 @@ ParsedCommandLine seed_command(const Flags& flags, Config config) {
   if (!longest) {
     return exit_with(ExitCode::usage, "--longest-ttl: " + longest.error().detail);
   }
+  // An error and not ignored: the operator would otherwise believe in a protection that is off.
   if (flags.seeds_current && !flags.seeds_without_holds) {
     return exit_with(ExitCode::usage,
                      "--longest-ttl: has no effect with --current, which grants locks at once");
@@ -137,6 +146,7 @@ ParsedCommandLine seed_command(const Flags& flags, Config config) {
 /// Applies the file, then the flags, then checks the result: a flag can correct a value of the
 /// file.
 ParsedCommandLine resolve(const Flags& flags) {
+  // Requests for information first: they must work with an invalid or missing configuration.
   if (flags.prints_version) {
     return ExitMessage{.text = "tenured " + std::string(version()) + '\n'};
   }
@@ -156,6 +166,7 @@ ParsedCommandLine resolve(const Flags& flags) {
   }
   for (const auto& [setting, text] : flags.values) {
     if (const auto assigned = setting->assign(config, text); !assigned) {
+      // Exit code 64 for a flag, 78 for the file: scripts can distinguish them.
       return exit_with(ExitCode::usage, setting->flag() + ": " + assigned.error().detail);
     }
   }
@@ -167,6 +178,7 @@ ParsedCommandLine resolve(const Flags& flags) {
     return exit_with(ExitCode::configuration, checked.error().detail);
   }
   if (flags.seeds) {
+    // A joining member gets its state from the leader; a seeded state could differ from it.
     if (config.cluster.join) {
       return exit_with(
           ExitCode::usage,

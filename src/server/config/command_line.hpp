@@ -28,6 +28,8 @@ struct ExitMessage {
 
 /// `tenured seed`: creates the data directory of a member of a new cluster, or of a single node,
 /// from another data directory or a snapshot.
+/// The options decide whether holds of the source may still be trusted: a backup can be older than
+/// the last grants, so locks are withheld until the longest TTL has passed.
 struct SeedCommand {
   Config config{};               ///< Checked configuration of the new member.
   std::filesystem::path from{};  ///< Source: a data directory or a saved snapshot.
@@ -38,6 +40,7 @@ struct SeedCommand {
 };
 
 /// `tenured token`: generates a token for a user.
+/// Needs no configuration: the digest is copied into the users file by the operator.
 struct TokenCommand {};
 
 /// Result of the command line: a checked Config if the daemon shall run, a subcommand, or an
@@ -46,6 +49,8 @@ using ParsedCommandLine = std::variant<Config, SeedCommand, TokenCommand, ExitMe
 
 /// Reads the command line and the file that --config names. Flags override the file, the file
 /// overrides the defaults.
+/// Reads files and nothing else: no directory is created and no port is opened. The first error of
+/// the command line is reported alone; errors of the configuration are reported together.
 [[nodiscard]] ParsedCommandLine read_command_line(std::span<const char* const> arguments);
 
 }  // namespace tenure::server

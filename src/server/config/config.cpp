@@ -15,6 +15,7 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
   if (config.listen.insecure) {
     return;
   }
+  // Either suffices: a client certificate or a token identifies the client.
   const bool authenticates_clients = !config.tls.client_ca.empty() || !config.auth.file.empty();
   if (is_open_to_network(config.listen.grpc) &&
       (config.tls.cert.empty() || !authenticates_clients)) {
@@ -23,6 +24,7 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
                "tls.client_ca; or listen on 127.0.0.1; or set --insecure to let every client "
                "acquire and break locks");
   }
+  // HTTP can be `off`, which is no address and therefore not reachable.
   if (is_open_to_network(config.listen.http) && (!config.has_https() || !authenticates_clients)) {
     errors.add("listen.http: " + config.listen.http +
                " is reachable from the network: set tls.cert, tls.key, auth.file or "
@@ -31,6 +33,7 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
   }
 }
 
+/// Half a configuration would start without the intended protection.
 void check_tls(const Config& config, ConfigErrors& errors) {
   const auto& tls = config.tls;
   if (tls.cert.empty() != tls.key.empty()) {
@@ -39,6 +42,7 @@ void check_tls(const Config& config, ConfigErrors& errors) {
   if (!tls.client_ca.empty() && tls.cert.empty()) {
     errors.add("tls.client_ca: requires tls.cert and tls.key");
   }
+  // Tested here, so that a missing file is reported together with all other errors.
   check_readable("tls.cert", tls.cert, errors);
   check_readable("tls.key", tls.key, errors);
   check_readable("tls.client_ca", tls.client_ca, errors);
@@ -53,6 +57,7 @@ Result<void> check(const Config& config) {
   check_addresses(config, errors);
   check_tls(config, errors);
   check_cluster(config, errors);
+  // One lost heartbeat must not cause an election.
   if (config.raft.heartbeat * 2 > config.raft.election_timeout) {
     errors.add("raft.heartbeat: must be at most half of raft.election_timeout");
   }

@@ -15,6 +15,7 @@
 namespace tenure::server {
 
 /// Policy for forced releases over HTTP and in the dashboard.
+/// There is no `open`: a forced release breaks the lock of another client.
 enum class HttpForce : std::uint8_t { off, loopback };
 [[nodiscard]] constexpr std::string_view to_string(HttpForce policy) noexcept {
   return policy == HttpForce::off ? "off" : "loopback";
@@ -39,7 +40,11 @@ enum class HttpTls : std::uint8_t { off, on };
 
 /// All settings with their defaults. settings.cpp is the only place that documents each field,
 /// beside its key and its range. Plain value; not thread safe.
+///
+/// The sections and fields have the names of the keys in the file. A default must be safe: without
+/// any setting the daemon listens on loopback only.
 struct Config {
+  /// Identity of this member and its directory.
   struct Node {
     std::filesystem::path data_dir = "/var/lib/tenure";
     std::string name{};
@@ -48,6 +53,7 @@ struct Config {
     std::uint64_t member_id = 0;
   };
 
+  /// Addresses and the policies of HTTP.
   struct Listen {
     std::string grpc = "127.0.0.1:7420";
     std::string http = "127.0.0.1:7421";
@@ -59,6 +65,7 @@ struct Config {
     bool insecure = false;
   };
 
+  /// Membership; without it the daemon is a single node.
   struct Cluster {
     std::string members{};
     bool join = false;
@@ -69,6 +76,8 @@ struct Config {
     std::uint64_t version_max = 0;
   };
 
+  /// Files of gRPC and HTTP. PeerTls has its own, because a client certificate must not make its
+  /// owner a member.
   struct Tls {
     std::filesystem::path cert{};
     std::filesystem::path key{};
@@ -81,6 +90,7 @@ struct Config {
     std::filesystem::path ca{};
   };
 
+  /// Users; an empty file means that every client may do everything.
   struct Auth {
     std::filesystem::path file{};
     bool open_metrics = false;
@@ -91,6 +101,8 @@ struct Config {
     log::Format format = log::Format::automatic;
   };
 
+  /// Log and elections. The heartbeat is a sixth of the election timeout, so that a few lost
+  /// heartbeats cause no election.
   struct Raft {
     std::size_t segment_bytes = std::size_t{8} << 20U;
     std::size_t snapshot_bytes = std::size_t{64} << 20U;
@@ -135,6 +147,7 @@ struct Config {
 
 /// Checks rules that involve several settings, such as: an address reachable from the network needs
 /// TLS and authentication, or `insecure`. Reports all errors at once, one line each.
+/// A rule for a single setting is in settings.cpp, where it is part of the reference.
 [[nodiscard]] Result<void> check(const Config& config);
 
 }  // namespace tenure::server

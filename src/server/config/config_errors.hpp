@@ -26,6 +26,7 @@ class ConfigErrors {
 };
 
 /// Adds an error if the file cannot be opened. An empty path means that the setting is unset.
+/// A file that becomes unreadable later is reported when it is loaded.
 inline void check_readable(std::string_view key, const std::filesystem::path& path,
                            ConfigErrors& errors) {
   if (!path.empty() && !std::ifstream(path)) {

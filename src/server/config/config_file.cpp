@@ -15,6 +15,9 @@ namespace tenure::server {
 namespace {
 
 /// Assigns the values of a parsed file to a Config and collects all errors with their positions.
+///
+/// Converts each value to the notation of a flag, so that the file and the command line share one
+/// parser and one range check per setting.
 class Reader {
  public:
   Reader(std::string_view name, Config& config) : name_(name), config_(config) {}
@@ -68,6 +71,7 @@ class Reader {
     add_error(where, why);
   }
 
+  /// Sections are few and short: two equal first letters are a good enough guess.
   static std::string_view nearest_section(std::string_view name) {
     for (const auto& section : sections()) {
       if (section.name.starts_with(name.substr(0, 2))) {
@@ -84,6 +88,7 @@ class Reader {
                 std::string(setting.key) + " must be " + expected_type(setting.type));
       return;
     }
+    // The reader continues after an error, so that one run shows all of them.
     if (const auto assigned = setting.assign(config_, *text); !assigned) {
       add_error(value.source(), std::string(setting.key) + ": " + assigned.error().detail);
     }
@@ -96,6 +101,7 @@ class Reader {
       return flag ? std::optional<std::string>(*flag ? "true" : "false") : std::nullopt;
     }
     const auto number = value.value_exact<std::int64_t>();
+    // A negative number becomes a text that parse_count() rejects with the usual error.
     if (number && (type == ValueType::count || type == ValueType::size)) {
       return std::to_string(*number);
     }
@@ -118,6 +124,7 @@ class Reader {
   std::string errors_;
 };
 
+/// Value of a setting in the notation of the file.
 std::string in_toml(const Setting& setting, const Config& config) {
   auto text = setting.print(config);
   if (setting.type == ValueType::toggle || setting.type == ValueType::count) {
@@ -161,6 +168,7 @@ std::string print_config(const Config& config) {
       section = setting.section();
       out += '[' + std::string(section) + "]\n";
     }
+    // The order of settings() keeps the settings of a section together, as TOML requires.
     out += "# " + std::string(setting.help);
     out += setting.expected.empty() ? "" : " (" + setting.expected + ")";
     out += '\n' + std::string(setting.name()) + " = " + in_toml(setting, config) + '\n';

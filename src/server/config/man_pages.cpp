@@ -20,6 +20,8 @@ std::string limits_of(const Setting& setting) {
   return " [" + text + "]";
 }
 
+/// Writes all settings by section. `term(setting)` is the heading of an entry: the flag in one
+/// page, the key in the other.
 template <class Term>
 void each_section(sys::ManPage& page, const Term& term) {
   for (const auto& section : sections()) {

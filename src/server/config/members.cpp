@@ -16,6 +16,7 @@ std::unexpected<Error> invalid_members(std::string_view text, std::string_view w
   return fail(Errc::invalid_argument, "'" + std::string(text) + "' " + std::string(why));
 }
 
+/// Parses one element of the list. The error repeats the invalid part.
 Result<InitialMember> parse_member(std::string_view text) {
   constexpr std::string_view expected =
       "is not a member: expected id, peer address and client address, such as "
@@ -26,6 +27,7 @@ Result<InitialMember> parse_member(std::string_view text) {
     return invalid_members(text, expected);
   }
   const auto id = parse_count(text.substr(0, equals));
+  // The largest TOML integer: node.member_id has the same range.
   constexpr auto id_max = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!id || *id == 0 || *id > id_max) {
     return invalid_members(text.substr(0, equals), "is not a member id: ids are integers from 1");
@@ -41,6 +43,7 @@ Result<InitialMember> parse_member(std::string_view text) {
   return member;
 }
 
+/// All addresses must differ, also a peer address from a client address: they are different ports.
 Result<void> check_unique(const std::vector<InitialMember>& members) {
   std::vector<std::string> addresses;
   for (const auto& member : members) {
@@ -90,10 +93,12 @@ Result<std::vector<InitialMember>> parse_members(std::string_view text) {
 
 std::uint64_t cluster_id_of(const std::vector<InitialMember>& members, std::string_view name) {
   // Client addresses are left out of the hash: they may change without a new cluster id.
+  // The first line is the version of this rule; changing the text changes all cluster ids.
   std::string text = "tenure cluster 1\n" + std::string(name) + '\n';
   for (const auto& member : members) {
     text += std::to_string(member.id) + '=' + member.peer + '\n';
   }
+  // SHA-256, because all members must compute the same value on every platform and version.
   std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
   EVP_Digest(text.data(), text.size(), sum.data(), nullptr, EVP_sha256(), nullptr);
   std::uint64_t id = 0;
@@ -101,6 +106,7 @@ std::uint64_t cluster_id_of(const std::vector<InitialMember>& members, std::stri
     id = (id << 8U) | sum[i];
   }
   id &= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  // 0 means "no id" in the settings.
   return id == 0 ? 1 : id;
 }
 

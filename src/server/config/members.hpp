@@ -19,6 +19,7 @@ struct InitialMember {
   friend bool operator==(const InitialMember&, const InitialMember&) = default;
 };
 
+/// Every command waits for a quorum, and nine members already tolerate four failures.
 inline constexpr std::size_t initial_members_max = 9;
 
 /// Parses "1=db1:7422/db1:7420,2=db2:7422/db2:7420,3=db3:7422/db3:7420": id, peer address, client
@@ -29,6 +30,7 @@ inline constexpr std::size_t initial_members_max = 9;
 /// Cluster id as a hash of the list and `name`. Independent of the order of the list, so all
 /// initial members compute the same id and no member has to start first. Never 0, and fits into a
 /// TOML integer. `name` distinguishes clusters that use, or used, the same addresses.
+/// The id protects members from joining another cluster by mistake; it is no secret.
 [[nodiscard]] std::uint64_t cluster_id_of(const std::vector<InitialMember>& members,
                                           std::string_view name);
 

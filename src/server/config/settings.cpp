@@ -39,6 +39,7 @@ constexpr std::uint64_t day = 86'400 * second;
 template <class Field>
 using FieldType = std::remove_cvref_t<std::invoke_result_t<Field, Config&>>;
 
+/// Range in the notation of the value; empty: any value.
 std::string within(const Range& range, const std::function<std::string(std::uint64_t)>& print) {
   if (range.most == Range{}.most) {
     return range.least == 0 ? "" : "at least " + print(range.least);
@@ -72,6 +73,7 @@ void store(Value& field, std::uint64_t number) {
   if constexpr (std::is_integral_v<Value>) {
     field = static_cast<Value>(number);
   } else {
+    // The cast truncates to the unit of the field: 1500us becomes 1ms in a field of milliseconds.
     const std::chrono::microseconds exact(static_cast<std::int64_t>(number));
     field = std::chrono::duration_cast<Value>(exact);
   }
@@ -179,6 +181,7 @@ Setting choice(Named named, Field field, FieldType<Field> last) {
   return setting;
 }
 
+/// An empty path would mean the working directory.
 Result<void> check_path(std::string_view value) {
   if (value.empty()) {
     return fail(Errc::invalid_argument, "the path is empty");
@@ -210,15 +213,18 @@ Result<void> check_labels(std::string_view value) {
   return {};
 }
 
+/// Checks the notation only; Config keeps the text, which plan_cluster() parses again.
 Result<void> check_members(std::string_view value) {
   const auto members = parse_members(value);
   return members ? Result<void>{} : std::unexpected(members.error());
 }
 
+/// Empty: another setting supplies the address.
 Result<void> check_address_or_none(std::string_view value) {
   return value.empty() ? Result<void>{} : check_address(value);
 }
 
+// One function per group of settings. The order is that of the reference and of print_config().
 void add_node(std::vector<Setting>& all) {
   all.push_back(text({"node.data_dir", "Directory of the log and the snapshots."},
                      TENURE_FIELD(node.data_dir), check_path));
@@ -395,6 +401,7 @@ void add_requests(std::vector<Setting>& all) {
 }
 
 void add_store(std::vector<Setting>& all) {
+  // A large finite limit: with 0 as "unlimited" a mistake could fill the memory.
   constexpr Range many{1, 1'000'000'000};
   all.push_back(count({"limits.leases_max", "Leases of the whole store."},
                       TENURE_FIELD(limits.leases_max), many));
@@ -454,6 +461,7 @@ std::string Setting::flag() const {
 }
 
 std::span<const Setting> settings() {
+  // Built at the first use, because the table contains std::function objects.
   static const std::vector<Setting> all = make_settings();
   return all;
 }
@@ -466,6 +474,7 @@ const Setting* find_setting(std::string_view key) {
 
 std::string_view nearest_key(std::string_view key) {
   std::string_view nearest;
+  // About one edit per three letters; a worse suggestion would confuse more than it helps.
   auto best = key.size() / 3 + 2;
   for (const auto& setting : settings()) {
     // A known name in the wrong section is a likely mistake, too: it costs one edit.

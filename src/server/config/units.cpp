@@ -44,6 +44,8 @@ std::pair<std::string_view, std::string_view> split(std::string_view text) {
   return {text.substr(0, end), text.substr(end)};
 }
 
+/// Product, or an error on overflow. The maximum is that of a signed integer, so that durations and
+/// TOML integers can hold it.
 Result<std::uint64_t> times(std::uint64_t number, std::uint64_t factor, std::string_view text) {
   if (number > std::numeric_limits<std::int64_t>::max() / factor) {
     return fail(Errc::invalid_argument, "'" + std::string(text) + "' is too large");
@@ -62,6 +64,7 @@ Result<std::uint64_t> parse_with_unit(std::string_view text, std::span<const Uni
   return times(*number, it->factor, text);
 }
 
+/// Largest unit that divides the amount, so that printing loses nothing.
 const Unit& largest_whole(std::uint64_t amount, std::span<const Unit> units) {
   return amount == 0 ? units.back() : *std::ranges::find_if(units, [&](const Unit& unit) {
     return amount % unit.factor == 0;
@@ -96,6 +99,7 @@ std::string print_duration(std::chrono::microseconds duration) {
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {
+  // Without a unit the number counts bytes.
   if (split(text).second.empty()) {
     return parse_count(text);
   }
@@ -136,6 +140,7 @@ Result<Address> parse_address(std::string_view text) {
                          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                                 (c >= '0' && c <= '9') || c == '-' || c == '.';
                        });
+  // Brackets if and only if the host is an IPv6 address.
   const bool is_number = !error && number.is_v6() == has_brackets;
   if (!is_number && (!is_name || has_brackets)) {
     return wrong(text, expected);
@@ -168,6 +173,8 @@ Result<void> check_advertised_address(std::string_view text) {
 }
 
 std::size_t edit_distance(std::string_view left, std::string_view right) {
+  // Dynamic programming with one row: row[j] is the distance of the first i letters of `left` to
+  // the first j letters of `right`.
   std::vector<std::size_t> row(right.size() + 1);
   std::iota(row.begin(), row.end(), 0U);
   for (std::size_t i = 1; i <= left.size(); ++i) {

@@ -20,6 +20,7 @@ class ForceLog final : public Listener {
   void role_changed(const LogPosition& log) override { is_leader_ = log.is_leader; }
 
  private:
+  /// Role at the last change.
   bool is_leader_ = false;
 };
 

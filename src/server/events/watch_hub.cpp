@@ -219,6 +219,7 @@ void WatchHub::offer(const Watches& watches, const std::shared_ptr<const core::E
 void WatchHub::settled() {
   for (const auto& weak : std::exchange(to_notify_, {})) {
     if (const auto watch = weak.lock()) {
+      // Cleared before the call: new events during it cause another notification.
       watch->is_notified_ = false;
       watch->ready_();
     }

@@ -21,6 +21,7 @@
 
 namespace tenure::server {
 
+/// How the key of a watch selects lock names.
 enum class Match : std::uint8_t { exact, prefix };
 
 /// A set of event types.
@@ -66,17 +67,20 @@ class Watch {
  private:
   friend class WatchHub;
 
+  /// Queues the event if the watch wants it; cancels the watch if its buffer is full.
   void offer(std::shared_ptr<const core::Event> event);
   /// First revision that was not taken; `otherwise` if no events are pending.
   [[nodiscard]] core::Revision resume_revision(core::Revision otherwise) const;
 
   WatchSpec spec_;
+  /// Notifies the reader; see WatchHub::add().
   std::function<void()> ready_;
   std::deque<std::shared_ptr<const core::Event>> pending_;
   /// First revision that is not copied from the state yet; empty: the replay is complete. New
   /// events are not offered before: the replay reaches them.
   std::optional<core::Revision> replay_from_;
   std::optional<core::Revision> cancelled_at_;
+  /// ready_ is due at the end of the batch.
   bool is_notified_ = false;
 };
 
@@ -123,15 +127,22 @@ class WatchHub final : public Listener {
     return match == Match::exact ? exact_ : prefixes_;
   }
   void offer(const Watches& watches, const std::shared_ptr<const core::Event>& event);
+  /// Offers an event to the watches of its name and of every prefix of its name.
   void publish(const core::Event& event);
+  /// Ends a watch; its reader learns the resume revision from cancelled_at().
   void cancel(Watch& watch, core::Revision resume);
+  /// Cancels every watch at its first event that was not taken, or at `start`.
   void cancel_all(core::Revision start);
 
   Metrics* metrics_;
+  /// Watches by key. The cost of an event depends on the matching watches and on the number of
+  /// distinct prefix lengths, not on all watches.
   absl::flat_hash_map<std::string, Watches> exact_;
   absl::flat_hash_map<std::string, Watches> prefixes_;
   /// Number of entries of prefixes_ by length. A name is looked up once per existing length.
   std::map<std::size_t, std::size_t> lengths_;
+  /// Watches to notify in settled(): once per batch of entries, not once per event. weak: a watch
+  /// may be removed before.
   std::vector<std::weak_ptr<Watch>> to_notify_;
   core::Revision last_{};  ///< Last published revision.
   std::size_t count_ = 0;

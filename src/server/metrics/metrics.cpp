@@ -22,6 +22,8 @@ double in_seconds(std::chrono::nanoseconds duration) {
 }
 
 /// Setting of the limit named in an error of the store.
+/// The store reports the limit in the text of the error only. An unknown text is counted as
+/// "other", so a changed text loses the label but not the count.
 std::string_view limit_named_in(std::string_view detail) {
   struct Phrase {
     std::string_view begins;
@@ -32,6 +34,7 @@ std::string_view limit_named_in(std::string_view detail) {
       Phrase{"waiting requests of one lease", "waits_per_lease_max"},
       Phrase{"waiters of one lock", "waiters_per_lock_max"},
       Phrase{"the hold is entered too often", "reentries_max"},
+      // Before "leases", which is a prefix of it: the first match wins.
       Phrase{"leases of one client", "leases_per_client_max"},
       Phrase{"leases", "leases_max"},
       Phrase{"waiting requests of one client", "waits_per_client_max"},
@@ -43,6 +46,7 @@ std::string_view limit_named_in(std::string_view detail) {
   return it == phrases.end() ? "other" : it->limit;
 }
 
+// Process metrics are read from /proc at each scrape; 0 if it is not mounted.
 double resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   std::uint64_t whole = 0;
@@ -72,6 +76,7 @@ class Metrics::Tally {
       : series_(series), tracker_(tracker), what_(what) {}
 
   void run() {
+    // Upgrades first: the end of a hold in the same command needs its original start.
     for (const auto& former : what_.upgraded) {
       tracker_.upgraded(former);
     }
@@ -111,6 +116,7 @@ class Metrics::Tally {
     }
   }
 
+  /// Only refusals that name a limit or a busy lock are counted; other errors are client mistakes.
   void take(const Error& error) {
     if (error.code == Errc::would_block) {
       series_.would_block->Increment();
@@ -132,12 +138,14 @@ class Metrics::Tally {
     }
   }
 
+  /// The n-th end event corresponds to the n-th entry of `ended`.
   void ended(const core::Event& event, ReleaseReason reason) {
     series_.released[static_cast<std::size_t>(reason)]->Increment();
     const auto since = tracker_.held_since(what_.ended[ended_++]);
     series_.hold_seconds->Observe(in_seconds(event.time - since));
   }
 
+  /// A request for several items has an event for each; deadlocks are counted per request.
   void gave_up(const core::Event& event, AcquireResult result) {
     count(event, result);
     tracker_.left_queue(event);
@@ -146,6 +154,7 @@ class Metrics::Tally {
     }
   }
 
+  /// An event without a token concerns a wait of the lease, one with a token a hold.
   void end_lease(const core::Event& event, AcquireResult result) {
     if (event.token == core::FencingToken{}) {
       gave_up(event, result);
@@ -155,6 +164,7 @@ class Metrics::Tally {
     }
   }
 
+  /// Events of one request are consecutive, so the last one is enough to compare.
   bool is_new_request(const core::Event& event) {
     const RequestKey request{.lease = event.lease, .request = event.request};
     return std::exchange(last_victim_, request) != request;
@@ -263,6 +273,8 @@ std::string Metrics::text() {
   series_->open_files->Set(open_files());
   // Prometheus counters only grow.
   series_->cpu_seconds->Increment(std::max(0.0, cpu_seconds() - series_->cpu_seconds->Value()));
+  // The series are read one after the other, so those of one scrape may differ by the updates
+  // during it.
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
 }
 

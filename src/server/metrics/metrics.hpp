@@ -34,6 +34,7 @@ struct PeerTraffic {
 };
 
 /// Totals since the start of the process, from which clients compute rates.
+/// Counters are `double`, as in Prometheus.
 struct Totals {
   struct Bucket {
     double bound = 0;         ///< Upper bound in seconds; the last bucket is unbounded.
@@ -57,6 +58,9 @@ struct Totals {
 /// Prometheus metrics. Updated by store events on the store's thread, at a few hundred nanoseconds
 /// per event. No label contains a lock name, so the number of series does not depend on client
 /// input.
+///
+/// Two kinds of series: counters and histograms are updated by events; gauges of the present state
+/// are set by observe() before a scrape, which is cheaper than updating them with each event.
 class Metrics final : public Listener {
  public:
   explicit Metrics(std::string_view version);
@@ -64,6 +68,7 @@ class Metrics final : public Listener {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
+  // Listener; called on the store's thread.
   void applied(const core::Applied& what, const core::State& state) override;
   void synced(std::chrono::nanoseconds took, std::size_t entries) override;
   void committed(std::chrono::nanoseconds took, std::size_t commands) override;
@@ -76,6 +81,7 @@ class Metrics final : public Listener {
   /// Updates gauges that have no events. Constant time. REQUIRES: the store's thread.
   void observe(const View& view);
   /// Source of the peer counters for observe(). REQUIRES: set before the first observe().
+  /// `ask` is called on the store's thread and must not block.
   void ask_peers(std::function<std::vector<PeerTraffic>()> ask) { ask_peers_ = std::move(ask); }
   /// All metrics in the Prometheus text format 0.0.4. Any thread.
   [[nodiscard]] std::string text();
@@ -94,6 +100,7 @@ class Metrics final : public Listener {
   void certificate_expires(std::string_view kind, std::chrono::sys_seconds when);
 
   /// Counters of one gRPC method, kept by its route. Thread safe.
+  /// The counters are resolved once per route, so that a call costs one atomic increment.
   class Method {
    public:
     /// `code` is a grpc::StatusCode.
@@ -105,15 +112,19 @@ class Metrics final : public Listener {
     std::array<prometheus::Counter*, codes> counters_{};
   };
   /// `name` as in /tenure.v1.LockService/Lock. REQUIRES: a small set, the same for all clients.
+  /// Creates the series of all status codes.
   [[nodiscard]] Method method(std::string_view name);
 
   // Implementation
+  // In metrics_series.hpp and metrics_tracker.hpp, so that other folders do not include Prometheus.
   struct Series;
   class Tracker;
 
  private:
+  /// Applies the events of one command to the series.
   class Tally;
 
+  /// Sets the series of one peer to its counters.
   void observe_peer(const PeerTraffic& traffic);
 
   std::unique_ptr<Series> series_;

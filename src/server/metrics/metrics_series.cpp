@@ -14,6 +14,7 @@ const Histogram::BucketBoundaries waiting_buckets{0.0001, 0.0003, 0.001, 0.003, 
 // 30 us to 3 s: the range of a disk write.
 const Histogram::BucketBoundaries disk_buckets{0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01,
                                                0.03,    0.1,    0.3,    1,     3};
+// Numbers of commands or entries, not times.
 const Histogram::BucketBoundaries batch_buckets{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000};
 
 /// Shorthand for registering series.
@@ -38,6 +39,8 @@ struct Maker {
   }
 };
 
+// All series of fixed labels are created here, so that they exist with 0 from the start: a rate
+// over a series that appears later misses its first increment.
 void make_locks(const Maker& make, Metrics::Series& series) {
   auto& acquired =
       make.counters("tenure_acquire_total",

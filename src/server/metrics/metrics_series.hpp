@@ -22,9 +22,11 @@ namespace tenure::server {
 
 /// Claim kinds used as labels: the lock modes, and permits of a semaphore.
 inline constexpr std::size_t claim_modes = core::claim_kinds;
+/// Value of the label `mode`.
 [[nodiscard]] std::string_view mode_name(std::size_t index) noexcept;
 
 /// Result of an acquire request.
+/// A request refused because the lock is busy is counted as would_block, which has no mode.
 enum class AcquireResult : std::uint8_t { granted, abandoned, deadlock, expired, revoked };
 inline constexpr std::size_t acquire_results = 5;
 
@@ -33,6 +35,9 @@ enum class ReleaseReason : std::uint8_t { released, expired, revoked, forced };
 inline constexpr std::size_t release_reasons = 4;
 
 /// Pointers to all series. Resolved once, because a lookup by labels costs more than the update.
+///
+/// The registry owns the series, which live as long as it. The series of Prometheus are thread
+/// safe. The names and help texts are in metrics_series.cpp.
 struct Metrics::Series {
   explicit Series(std::string_view version);
 
@@ -42,6 +47,7 @@ struct Metrics::Series {
 
   prometheus::Registry registry;
 
+  // Locks and leases
   std::array<std::array<Counter*, acquire_results>, claim_modes> acquired{};
   Counter* would_block{};
   Histogram* acquire_seconds{};
@@ -59,9 +65,11 @@ struct Metrics::Series {
   Counter* lease_expired{};
   Counter* deadlocks{};
   Counter* fencing_rejected{};
+  // A family instead of a series: its label values are settings or verbs, which are few.
   prometheus::Family<Counter>* limit_rejected{};
   prometheus::Family<Counter>* denied{};
 
+  // Log and store
   Gauge* is_leader{};
   Gauge* term{};
   Gauge* commit_index{};
@@ -88,12 +96,14 @@ struct Metrics::Series {
   prometheus::Family<Counter>* peer_dropped{};
   prometheus::Family<Counter>* peer_snapshot_chunks{};
 
+  // Clients
   Gauge* watchers{};
   Counter* watches_cut{};
   prometheus::Family<Counter>* requests{};
   prometheus::Family<Counter>* reload_failed{};
   prometheus::Family<Gauge>* certificate_expiry{};
 
+  // Process
   Gauge* start_time{};
   Gauge* clock_steering{};
   /// Offset between CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW at process start.

@@ -14,6 +14,7 @@ void Metrics::Tracker::rebuild(const core::State& state) {
 }
 
 void Metrics::Tracker::queued(const core::Event& event) {
+  // emplace keeps the first entry: a request for several items has an event for each.
   waits_.emplace(RequestKey{.lease = event.lease, .request = event.request}, event.time);
 }
 
@@ -29,6 +30,7 @@ std::optional<core::ClusterTime> Metrics::Tracker::granted(const core::Event& ev
   last_granted_ = request;
   last_granted_at_ = event.revision;
   const auto wait = waits_.find(request);
+  // Granted without a wait.
   if (wait == waits_.end()) {
     return core::ClusterTime{};
   }
@@ -38,6 +40,7 @@ std::optional<core::ClusterTime> Metrics::Tracker::granted(const core::Event& ev
 }
 
 void Metrics::Tracker::upgraded(const core::PreviousHold& hold) {
+  // emplace keeps the first entry: a hold may be upgraded several times.
   strengthened_.emplace(hold.create_revision.get(), hold.acquired);
 }
 
@@ -57,6 +60,7 @@ std::size_t Metrics::Tracker::leases_expired(const core::Applied& what, const co
   const auto* fresh = granted == nullptr ? nullptr : state.leases.find(granted->id);
   // A repeated grant returns the same reply, but its lease is older.
   const bool is_new = fresh != nullptr && fresh->create_revision == what.revision;
+  // Leases have no end event of their own, so the number is derived from the sizes.
   const auto ended = leases_ + (is_new ? 1 : 0) - state.leases.all().size();
   const bool has_expired = next_deadline_ && *next_deadline_ <= what.time;
   leases_ = state.leases.all().size();

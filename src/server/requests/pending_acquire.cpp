@@ -40,6 +40,7 @@ PendingAcquire::PendingAcquire(const Context& context, Request request, OnComple
       on_complete_(std::move(on_complete)) {}
 
 void PendingAcquire::propose() {
+  // Only then can a grant be rolled back; see leave_queue().
   if (!request_.has_client_request_id) {
     former_mode_ = held_mode(context_.store.state().locks, request_.acquire);
   }
@@ -58,6 +59,8 @@ void PendingAcquire::decided(Result<Decided> result) {
     wait(*queued);
     return;
   }
+  // The client disconnected before the decision and cannot ask again, so the grant would be held
+  // until the lease expires.
   if (is_disconnected_ && std::holds_alternative<core::Granted>(result->outcome) &&
       !request_.has_client_request_id) {
     leave_queue();
@@ -84,6 +87,7 @@ void PendingAcquire::wait(const core::Queued& queued) {
   }
   if (request_.timeout) {
     timer_.emplace(context_.store.loop(), *request_.timeout);
+    // weak: the registry owns the request while it waits; the timer must not extend its life.
     timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       if (const auto self = weak.lock(); self && !error) {
         self->time_out();
@@ -149,11 +153,14 @@ void PendingAcquire::abandoned(const Result<Decided>& result) {
 }
 
 void PendingAcquire::roll_back(const core::Granted& granted) {
+  // A count above 1 means that the grant reentered or upgraded a hold of the client: that hold must
+  // survive with its former mode.
   if (former_mode_ && granted.count > 1) {
     context_.store.propose(
         core::Downgrade{.lease = key_.lease, .token = granted.token, .mode = *former_mode_},
         [](const Result<Decided>&) {});
   }
+  // Ends one acquisition. The result is ignored: no client waits for it, and the lease expires.
   context_.store.propose(core::Release{.lease = key_.lease, .what = granted.token},
                          [](const Result<Decided>&) {});
 }
@@ -161,6 +168,7 @@ void PendingAcquire::roll_back(const core::Granted& granted) {
 void PendingAcquire::finish(Result<core::Outcome> outcome, core::Revision revision) {
   timer_.reset();
   auto* refused = outcome ? std::get_if<core::Refused>(&*outcome) : nullptr;
+  // The store reports an abandoned wait as cancelled; the client must see the cause.
   if (refused != nullptr && is_timed_out_ && refused->error.code == Errc::cancelled) {
     refused->error.code = Errc::timed_out;
   }

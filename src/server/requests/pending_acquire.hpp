@@ -59,10 +59,14 @@ class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
   void on_disconnect();
 
  private:
+  /// Proposes the acquire, once.
   void propose();
   void decided(Result<Decided> result);
+  /// Registers for the notice and starts the timeout.
   void wait(const core::Queued& queued);
+  /// End of the wait, or loss of leadership.
   void notified(const Result<core::Notice>& notice, core::Revision revision);
+  /// A grant that arrives while the timeout is being proposed wins: the client gets the lock.
   void time_out();
   /// Leaves the queue, unless another call waits for the same request. Releases a grant that
   /// arrived at the same time if no client can ask for it.
@@ -71,6 +75,7 @@ class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
   /// Releases a grant. An upgraded hold returns to its former mode and keeps the token of the
   /// upgrade.
   void roll_back(const core::Granted& granted);
+  /// Reports the completion. Only the first call has an effect.
   void finish(Result<core::Outcome> outcome, core::Revision revision = {});
 
   const Context context_;

@@ -7,6 +7,7 @@ TokenCheck check_token(const core::State& state, const core::Resource& resource,
   TokenCheck check{.verdict = TokenVerdict::ended};
   if (const auto* lock = state.locks.find(resource)) {
     if (const auto holds = lock->holds(); !holds.empty()) {
+      // Holds are sorted by token, so the last one is the newest.
       check.newest = holds.back();
     }
     if (lock->has_holder(token)) {

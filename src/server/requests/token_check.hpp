@@ -16,6 +16,7 @@ enum class TokenVerdict : std::uint8_t {
   never_given,  ///< The store has not issued it yet.
 };
 
+/// Result of check_token().
 struct TokenCheck {
   TokenVerdict verdict = TokenVerdict::never_given;
   core::FencingToken newest{};         ///< Newest token of the current holders; 0: none.

@@ -34,6 +34,7 @@ std::size_t WaiterRegistry::attached() const {
 }
 
 void WaiterRegistry::fail_all(const Error& why) {
+  // Taken out first: a callback may attach or detach, which would invalidate the iteration.
   auto waits = std::exchange(waits_, {});
   for (auto& [key, waiters] : waits) {
     for (auto& waiter : waiters) {
@@ -83,6 +84,8 @@ void WaiterRegistry::applied(const core::Applied& what, const core::State& /*sta
     notify_subscribers(loss);
   }
   for (const auto& notice : what.notices) {
+    // Extracted before the calls, for the same reason as in fail_all(). Without a node no call of
+    // this member waits for the request.
     auto node = waits_.extract({.lease = notice.lease, .request = notice.request});
     if (node.empty()) {
       continue;

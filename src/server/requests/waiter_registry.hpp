@@ -44,16 +44,19 @@ class WaiterRegistry final : public Listener {
   void role_changed(const LogPosition& log) override;
 
  private:
+  /// Attached call.
   struct Waiter {
     Ticket ticket{};
     OnNotice notify;
   };
 
+  /// Listener for losses of one lease.
   struct Subscriber {
     Ticket ticket{};
     Lost lost;
   };
 
+  /// Calls all subscribers of the lease of this loss.
   void notify_subscribers(const core::Loss& loss);
 
   absl::flat_hash_map<RequestKey, std::vector<Waiter>> waits_;

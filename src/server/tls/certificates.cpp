@@ -21,6 +21,7 @@ struct Free {
   void operator()(X509* certificate) const { X509_free(certificate); }
 };
 
+/// nullopt: the time in the certificate is invalid.
 std::optional<std::chrono::sys_seconds> expiry_of(const X509& certificate) {
   std::tm time{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &time) != 1) {
@@ -60,6 +61,7 @@ Result<std::optional<net::ServerTlsFiles>> read_tls_files(const Config::Tls& tls
 }
 
 Result<std::chrono::sys_seconds> first_expiry(std::string_view pem) {
+  // The whole chain: an expired intermediate certificate breaks connections too.
   const std::unique_ptr<BIO, Free> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   std::optional<std::chrono::sys_seconds> first;
   while (const auto certificate =
@@ -116,6 +118,7 @@ std::vector<Certificates::File> files_of(const Config::Tls& tls) {
 
 void Certificates::observe(const Group& group) const {
   for (const auto& file : group.files) {
+    // A file that cannot be read keeps its last value in the metrics.
     if (const auto expiry = first_expiry(read_file(file.path).value_or(""))) {
       observe_(file.kind, *expiry);
     }

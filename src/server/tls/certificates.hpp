@@ -26,6 +26,9 @@ namespace tenure::server {
 
 /// Hot reload of certificate files. Open connections keep their certificates; new ones use the
 /// reloaded certificates. Thread safe.
+///
+/// Two phases: all groups are read and checked before the first is installed, so an invalid file
+/// changes nothing.
 class Certificates {
  public:
   /// Activates files that were read and checked.
@@ -47,6 +50,7 @@ class Certificates {
   explicit Certificates(Observe observe) : observe_(std::move(observe)) {}
 
   /// Adds files that are in use: observes their expiry and includes them in reload().
+  /// reload() calls `group.prepare` on its own thread.
   void add(Group group);
   /// Reloads all files, or none if one is invalid, which is logged.
   Result<void> reload();
