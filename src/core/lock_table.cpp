@@ -58,8 +58,8 @@ class FreedWaits {
   }
 
  private:
-  /// Searches the index once per freed range. Gives up, and returns false, after
-  /// as many visits as there are waits and ranges, because find_by_wait() is cheaper then.
+  /// Searches the index once per freed range. Gives up, and returns false, after as many visits as
+  /// there are waits and ranges, because find_by_wait() is cheaper then.
   bool find_by_range() {
     const auto visits_max = ranges_.queued.size() + freed_.size();
     return std::ranges::all_of(freed_, [&](const BytesRange& range) {

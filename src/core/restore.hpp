@@ -7,10 +7,10 @@ namespace tenure::core {
 
 /// Prepares the state of a backup as the initial state of a new cluster.
 ///
-/// The backup lacks the grants and releases after it. A client that relies on such a
-/// grant does so under a lease that the backup lacks or contains. The first kind cannot be renewed;
-/// the second kind is not renewed until the client has sent its holds (ConfirmHolds). So after
-/// `longest_ttl` no client relies on a hold that the state lacks, and granting begins.
+/// The backup lacks the grants and releases after it. A client that relies on such a grant does so
+/// under a lease that the backup lacks or contains. The first kind cannot be renewed; the second
+/// kind is not renewed until the client has sent its holds (ConfirmHolds). So after `longest_ttl`
+/// no client relies on a hold that the state lacks, and granting begins.
 ///
 /// Restored waits are dropped, because they may have been granted since; a client that still waits
 /// repeats its request. Each restored lease gets its whole ttl, so that its client has time to

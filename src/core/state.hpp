@@ -28,8 +28,8 @@ struct Restoration {
 struct State {
   ClusterVersion version = oldest_version;
   Limits limits;
-  /// INVARIANT: never decreases, also across snapshots: a token that was
-  /// assigned twice would let an expired holder write.
+  /// INVARIANT: never decreases, also across snapshots: a token that is assigned twice would let an
+  /// expired holder write.
   Revision revision{};
   ClusterTime now{};  ///< Cluster time of the last stamp. INVARIANT: never decreases.
   LeaseTable leases;

@@ -27,9 +27,9 @@ namespace tenure::detail {
 ///   fat              any              any       overflow_->fat (a PointLock)
 ///
 /// An uncontended acquire and release touch this cache line only. A thin lock is inflated when it
-/// gets a waiter, or a second holder without room in inline_; a fat lock becomes
-/// thin again only after it was free. The last fat lock stays after it became unused, because a
-/// contended lock is soon used again.
+/// gets a waiter, or a second holder without room in inline_; a fat lock becomes thin again
+/// only after it was free. The last fat lock stays after it became unused, because a contended lock
+/// is soon used again.
 ///
 /// The latch guards all members.
 class alignas(64) PointShard {

@@ -5,8 +5,7 @@
 namespace tenure::server::raft {
 
 BackgroundWorker::~BackgroundWorker() {
-  // The notification under the mutex is not lost between the test of the flag and the wait. The
-  // member `thread_` then joins in its own destructor.
+  // The member `thread_` joins in its own destructor, which runs after this one.
   const sys::MutexGuard guard(mutex_);
   is_stopping_ = true;
   changed_.notify_one();

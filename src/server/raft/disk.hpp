@@ -20,8 +20,7 @@ namespace tenure::server::raft {
 /// Thread of the disk operations.
 enum class DiskMode : std::uint8_t {
   /// The thread of the store itself, which saves two context switches per command. For single
-  /// nodes:
-  /// no peer times out while the thread waits for the disk.
+  /// nodes: no peer times out while the thread waits for the disk.
   loop,
   /// A separate thread: messages and timers are processed during a write.
   thread,

@@ -52,7 +52,8 @@ Result<File> lock_folder(const std::filesystem::path& path) {
   return file;
 }
 
-// Names that may exist in a directory without an identity.
+// Whether a directory without an identity must not contain this name, because a foreign program may
+// have written it.
 bool is_strange(const std::filesystem::path& name) {
   return name != lock_name && name != "lost+found" && name != std::string(identity_name) + ".new";
 }
