@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Who may force a release, and what remains to be seen of it: the secret for HTTP without users,
-the log of the leader, the event that names the operator, the user of a lock."""
+"""Authorization and audit trail of a forced release: the HTTP secret without users, the log of the
+leader, the event that names the operator, and the user of a lock."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ from daemon import TIMEOUT, Daemon, admin_pb, eventually, watch_pb
 
 
 class Relay:
-    """A plain TCP relay on this machine: what nginx and HAProxy are to the server by default. It
-    adds nothing to a request, and every visitor has the address of this machine."""
+    """A TCP relay on loopback. Like nginx and HAProxy by default, it adds no header to a request,
+    and the server sees the address of the relay instead of that of the client."""
 
     def __init__(self, address):
         self.target = address
@@ -33,11 +33,11 @@ class Relay:
     def accept(self):
         while True:
             try:
-                visitor, _ = self.server.accept()
+                inbound, _ = self.server.accept()
             except OSError:
                 return  # closed
-            behind = socket.create_connection(self.target, timeout=TIMEOUT)
-            threading.Thread(target=self.pass_on, args=(visitor, behind), daemon=True).start()
+            upstream = socket.create_connection(self.target, timeout=TIMEOUT)
+            threading.Thread(target=self.pass_on, args=(inbound, upstream), daemon=True).start()
 
     @staticmethod
     def pass_on(*pair):
@@ -109,7 +109,7 @@ class HttpSecret(InFolder):
         self.assertFalse([line for line in daemon.lines if line["event"] == "lock_forced"])
         self.assertEqual(self.post(relay, "/v1/locks/a:force-release", daemon.secret()), 200)
 
-    def test_the_secret_is_for_its_owner_alone_and_stays(self):
+    def test_the_secret_is_readable_by_its_owner_only_and_is_kept(self):
         daemon = self.start()
         file = self.folder / "store/http_secret"
 
@@ -201,7 +201,7 @@ class ForcedRelease(InFolder):
         self.assertRegex(first["operator"], r"^127\.0\.0\.1:\d+$")
         self.assertEqual((second["operator"], second["reason"]), ("127.0.0.1", "why"))
 
-    def test_a_restart_does_not_log_it_again(self):
+    def test_a_restart_does_not_log_a_forced_release_again(self):
         daemon = self.start()
         client = self.client(daemon)
         client.lock("a", client.lease())
@@ -233,7 +233,7 @@ class ForcedRelease(InFolder):
             self.assertEqual(
                 nodes.node(leader).post("/v1/locks/a:force-release", body="{}")[0], 200)
             eventually(lambda: self.forced_lines(nodes.node(leader)), "it is logged")
-            # A second lock that all have applied: what came before it was not logged elsewhere.
+            # Once a follower has applied this later lock, it has applied the forced release, too.
             revision = client.lock("b", client.lease()).fencing_token
             for member in nodes.followers():
                 node = nodes.node(member)

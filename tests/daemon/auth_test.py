@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A tenured with users: tokens, rights, their file, and its reload."""
+"""A tenured with users: tokens, rights, the users file, and its reload."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ class Auth(unittest.TestCase):
         return made
 
     def code_of(self, call):
-        """Of the error that it ends with; OK if it does not."""
+        """Status code of the call; OK if it succeeds."""
         try:
             call()
         except grpc.RpcError as error:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Certificates that are renewed while tenured runs: by SIGHUP and by Admin, with metrics; those
-between members too."""
+"""Reload of certificates in a running tenured, by SIGHUP and by the Admin service, for clients and
+between members; metrics of the certificates."""
 
 import json
 import pathlib
@@ -22,7 +22,7 @@ YEAR = 365 * 24 * 3600
 
 
 def shown(address):
-    """The certificate that a new connection to this port gets, as PEM."""
+    """The server certificate of a new connection to this port, as PEM."""
     host, port = address.rsplit("/", 1)[-1].rsplit(":", 1)
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -33,7 +33,7 @@ def shown(address):
 
 
 def certificate_of(authority, subject="server"):
-    """As PEM without the text that openssl may put before it."""
+    """The PEM block alone, without the text that openssl may print before it."""
     text = authority.read(f"{subject}.pem").decode()
     return text[text.index("-----BEGIN"):]
 
@@ -49,7 +49,7 @@ class Certificates(unittest.TestCase):
         self.use(self.old)
 
     def use(self, authority):
-        """Its certificate is in the files that tenured is given."""
+        """Copies the certificate of this authority to the files that tenured reads."""
         for kind in ("pem", "key"):
             shutil.copy(authority.path(f"server.{kind}"), self.folder / f"tls.{kind}")
 
@@ -96,7 +96,7 @@ class Certificates(unittest.TestCase):
         daemon = self.start()
         failures = 'tenure_reload_failed_total{what="certificates"}'
         self.assertEqual(self.metric(daemon, failures), 0)
-        # The certificate of one and the key of the other.
+        # The certificate of one authority with the key of the other.
         shutil.copy(self.new.path("server.pem"), self.folder / "tls.pem")
         daemon.process.send_signal(signal.SIGHUP)
         self.assertIn("tls.key", daemon.wait_for_event("certificate_reload_failed")["error"])
@@ -111,7 +111,7 @@ class Certificates(unittest.TestCase):
         self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
         self.assertEqual(self.metric(daemon, failures), 2)
 
-    def test_the_command_renews_them_and_the_expiry_is_a_metric(self):
+    def test_the_reload_command_renews_certificates_and_the_expiry_is_a_metric(self):
         daemon = self.start()
         expiry = 'tenure_certificate_expiry_seconds{kind="server"}'
         before = self.metric(daemon, expiry)
@@ -140,8 +140,8 @@ class PeerCertificates(unittest.TestCase):
                 authority.sign(f"member{member}", member)
 
     def use(self, authority, *trusted):
-        """Certificates of this authority and a bundle of those that are trusted are in the files
-        that the members are given."""
+        """Copies certificates of this authority, and a bundle of the trusted authorities, to the
+        files that the members read."""
         for member in self.MEMBERS:
             for kind in ("pem", "key"):
                 shutil.copy(authority.path(f"member{member}.{kind}"), self.file(member, kind))
@@ -177,8 +177,8 @@ class PeerCertificates(unittest.TestCase):
         lease = client.lease()
         self.assertEqual(shown(cluster.peers[1]), certificate_of(self.old, "member1"))
 
-        # First all trust both authorities, then all show the new certificates, then all trust the
-        # new authority alone.
+        # First all members trust both authorities, then all use the new certificates, then all
+        # trust the new authority alone.
         for name, authority, *trusted in (("both", self.old, self.old, self.new),
                                           ("shown", self.new, self.old, self.new),
                                           ("alone", self.new, self.new)):
@@ -187,12 +187,12 @@ class PeerCertificates(unittest.TestCase):
             self.assertTrue(client.lock(name, lease).acquired)
 
         for member in self.MEMBERS:
-            # The loop of the member puts them into use, soon after the line in the log.
+            # The event loop of the member installs them shortly after the log event.
             eventually(lambda one=member: shown(cluster.peers[one]) ==
                        certificate_of(self.new, f"member{one}"), "it shows the new certificate")
         self.assertEqual((cluster.leader(), self.term(cluster, leader)), (leader, term))
 
-        # It trusts the new authority alone, so the others show new certificates when they call it.
+        # It trusts the new authority alone, so the others must use new certificates to connect.
         follower = cluster.daemons[next(one for one in self.MEMBERS if one != leader)]
         follower.kill()
         follower.start()

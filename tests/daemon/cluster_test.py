@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Three real members on loopback: they begin from one list, find a leader, lose it, and refuse what
-cannot work before anything is written."""
+"""A cluster of three real members on loopback: bootstrap from one member list, election, loss of
+the leader, and rejection of invalid configurations before anything is written."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ from tls_test import Authority
 
 
 class Cluster:
-    """Members with files in one folder; `more(id)` are further flags of one."""
+    """Members with their files in one folder; `more(id)` returns further flags of a member."""
 
     def __init__(self, folder, ids=(1, 2, 3), more=lambda member: ()):
         self.folder = pathlib.Path(folder)
@@ -53,8 +53,8 @@ class Cluster:
         return [member for member in self.alive() if self.status(member)["role"] == "leader"]
 
     def leader(self):
-        """The id of the one that leads, as soon as there is one."""
-        eventually(lambda: len(self.leaders()) == 1, "one of them leads")
+        """Waits for a leader and returns its id."""
+        eventually(lambda: len(self.leaders()) == 1, "a leader is elected")
         return self.leaders()[0]
 
     def kill(self):
@@ -73,7 +73,7 @@ class ClusterLife(unittest.TestCase):
         self.addCleanup(cluster.kill)
         return cluster.start()
 
-    def test_three_members_begin_from_one_list_and_one_of_them_leads(self):
+    def test_three_members_with_one_list_elect_a_leader(self):
         cluster = self.begin()
 
         leader = cluster.leader()
@@ -84,7 +84,7 @@ class ClusterLife(unittest.TestCase):
         metrics = cluster.daemons[leader].get("/metrics")[1]
         self.assertEqual(metrics.count('tenure_peer_connected{peer="'), 2)
 
-    def test_another_leads_when_the_leader_is_killed_and_knows_every_lock(self):
+    def test_a_new_leader_has_every_lock_of_a_killed_leader(self):
         cluster = self.begin()
         first = cluster.leader()
         client = cluster.daemons[first].client()
@@ -101,7 +101,7 @@ class ClusterLife(unittest.TestCase):
         self.assertGreater(other.fencing_token, held.fencing_token)
         client.close()
 
-    def test_all_are_stopped_and_started_again_with_their_locks(self):
+    def test_a_restart_of_all_members_keeps_the_locks(self):
         cluster = self.begin()
         client = cluster.daemons[cluster.leader()].client()
         client.lock("a", client.lease())
@@ -119,7 +119,7 @@ class ClusterLife(unittest.TestCase):
         self.assertFalse(client.try_lock("a", client.lease()).acquired)
         client.close()
 
-    def test_members_with_certificates_of_one_authority_are_a_cluster(self):
+    def test_members_with_certificates_of_one_authority_form_a_cluster(self):
         authority = Authority(self.folder, "ours")
         for member in (1, 2, 3):
             authority.sign(f"member{member}", member)
@@ -158,7 +158,7 @@ class ClusterLife(unittest.TestCase):
 
 
 class ClusterRefusals(unittest.TestCase):
-    """Each with its exit code, words that help, and nothing written."""
+    """Rejected configurations: exit code, error text, and an untouched data directory."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tenured.")
@@ -173,7 +173,7 @@ class ClusterRefusals(unittest.TestCase):
         self.assertIn(words, wrong.stderr)
         self.assertFalse(self.data.exists(), "something was written")
 
-    def test_wrong_lists(self):
+    def test_an_invalid_member_list_is_refused(self):
         members = self.cluster.members
         self.refused(78, "is not in the list", "--members", members, "--member-id", "4")
         self.refused(78, "required in a cluster", "--members", members)
@@ -186,7 +186,7 @@ class ClusterRefusals(unittest.TestCase):
                      "1=a:1/a:2,2=b:1/b:2,3=c:1/c:2", "--member-id", "1")
         self.refused(78, "requires node.cluster_id", "--join", "--member-id", "4")
 
-    def test_a_certificate_of_another_cluster(self):
+    def test_a_certificate_of_another_cluster_is_refused(self):
         ours, theirs = (Authority(self.folder, name) for name in ("ours", "theirs"))
         ours.sign("member", 1)
         self.refused(78, "certificate of another cluster", *self.cluster.flags(1),
@@ -194,7 +194,7 @@ class ClusterRefusals(unittest.TestCase):
                      "--peer-tls-key", ours.path("member.key"),
                      "--peer-tls-ca", theirs.path("ca.pem"))
 
-    def test_a_certificate_that_names_no_member(self):
+    def test_a_certificate_that_names_no_member_is_refused(self):
         ours = Authority(self.folder, "ours")
         ours.sign("client")
         self.refused(78, "it needs URI:tenure:member/1", *self.cluster.flags(1),
@@ -202,7 +202,7 @@ class ClusterRefusals(unittest.TestCase):
                      "--peer-tls-key", ours.path("client.key"),
                      "--peer-tls-ca", ours.path("ca.pem"))
 
-    def test_ports_in_use(self):
+    def test_a_port_in_use_is_refused_by_setting(self):
         for setting, addresses in (("listen.peers", self.cluster.peers),
                                    ("listen.grpc", self.cluster.grpc)):
             host, port = addresses[1].split(":")
@@ -211,7 +211,7 @@ class ClusterRefusals(unittest.TestCase):
                 taken.listen()
                 self.refused(69, setting, *self.cluster.flags(1))
 
-    def test_directories_of_other_members_are_refused(self):
+    def test_a_directory_with_foreign_files_is_refused(self):
         foreign = self.folder / "foreign"
         foreign.mkdir()
         (foreign / "thesis.txt").write_text("years of work", encoding="utf-8")
@@ -220,7 +220,7 @@ class ClusterRefusals(unittest.TestCase):
         self.assertIn("thesis.txt", wrong.stderr)
         self.assertEqual([path.name for path in foreign.iterdir()], ["thesis.txt"])
 
-    def test_a_folder_of_a_single_node_or_of_another_cluster(self):
+    def test_the_directory_of_a_single_node_is_refused(self):
         single = Daemon(self.folder / "single").start()
         self.assertEqual(single.stop(), 0)
         wrong = run("--listen-http", "off", *self.cluster.flags(1), "--data-dir",

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Kills a real tenured with SIGKILL at random moments under load, starts it again, and checks that
-every answer it gave is still true.
+"""Kills a real tenured with SIGKILL at random moments under load, restarts it, and checks that no
+acknowledged change is lost.
 
     crash_test.py [--rounds 5] [--seed N]
 
-Each worker has a lease and some locks of its own and writes down what was acknowledged; one request
-at a time has an unknown outcome when the server dies, and is asked again with the same request id.
-Pairs of workers also fight for a shared lock. The report names operations, kills and violations.
+Each worker has a lease and locks of its own and records what the server acknowledged. When the
+server dies, at most one request per worker has an unknown outcome; the worker retries it with the
+same request id. Pairs of workers also contend for a shared lock. The report contains the numbers of
+operations, kills and violations.
 """
 
 import argparse
@@ -26,7 +27,7 @@ UNKNOWN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 
 class Facts:
-    """All replies to the workers; thread safe."""
+    """Maxima and violations over the replies to all workers; thread safe."""
 
     def __init__(self):
         self.mutex = threading.Lock()
@@ -47,7 +48,7 @@ class Facts:
 
 
 class Worker:
-    """One client: a lease, locks of its own, and what it knows about them."""
+    """One client: its lease, its locks and their acknowledged state."""
 
     def __init__(self, number, facts, seed):
         self.number, self.facts = number, facts
@@ -92,7 +93,7 @@ class Worker:
         return "lock", request
 
     def ask(self, kind, request):
-        """Unknown until it is answered."""
+        """Sends a request; it stays `pending`, with an unknown outcome, until the reply arrives."""
         self.pending = (kind, request)
         if kind == "grant":
             response = self.client.locks.LeaseGrant(request, timeout=TIMEOUT)
@@ -111,7 +112,7 @@ class Worker:
         self.pending = None
 
     def check(self, client):
-        """Everything that was acknowledged is still so."""
+        """Compares the acknowledged holds with those of the server."""
         if not self.has_lease:
             return
         try:
@@ -141,7 +142,7 @@ def one_round(daemon, workers, facts, pause):
                for worker, client in zip(workers, clients)]
     for thread in threads:
         thread.start()
-    time.sleep(pause)  # not in hope: the moment of death is what varies
+    time.sleep(pause)  # no wait for a condition: the moment of the kill varies
     daemon.kill()
     stop.set()
     for thread in threads:
@@ -171,7 +172,7 @@ def main():
     facts = Facts()
     workers = [Worker(number, facts, options.seed) for number in range(WORKERS)]
     with tempfile.TemporaryDirectory(prefix="tenured.") as folder:
-        # Small segments and snapshots, so that death also comes while they change.
+        # Small segments and snapshots, so that some kills interrupt a change of them.
         daemon = Daemon(folder, "--raft-segment-bytes", "64KiB", "--raft-snapshot-bytes", "128KiB")
         daemon.start()
         for number in range(options.rounds):

@@ -1,5 +1,5 @@
-"""A real tenured, started by a test on free loopback ports with its files in a temporary folder,
-and gRPC stubs made from proto/ as a user of another language would."""
+"""Test fixture: a real tenured on free loopback ports with its files in a temporary folder, and a
+Python client with gRPC stubs generated from proto/."""
 
 import atexit
 import contextlib
@@ -22,7 +22,7 @@ import urllib.request
 import grpc
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-TIMEOUT = 30  # seconds: a test that would hang fails instead
+TIMEOUT = 30  # seconds, for every blocking step of a test
 
 
 def make_stubs():
@@ -45,18 +45,18 @@ item_pb, session_pb, admin_pb = STUBS["item"], STUBS["session"], STUBS["admin"]
 
 
 def tenured_path():
-    """Where the binary lies: TENURED in the environment, else the dev build."""
+    """Path of the binary: the environment variable TENURED, else the dev build."""
     return os.environ.get("TENURED", str(HOME / "build/dev/tenured"))
 
 
 def run(*flags):
-    """A tenured that ends by itself."""
+    """Runs tenured until it exits by itself."""
     return subprocess.run([tenured_path(), *flags], capture_output=True, text=True,
                           timeout=TIMEOUT, check=False)
 
 
 class Bearer(grpc.UnaryUnaryClientInterceptor):
-    """Shows a token with every call that has one question and one answer."""
+    """Adds a bearer token to every unary call."""
 
     def __init__(self, token):
         self.line = ("authorization", f"Bearer {token}")
@@ -67,7 +67,7 @@ class Bearer(grpc.UnaryUnaryClientInterceptor):
 
 
 class Details(grpc.ClientCallDetails):
-    """Those of a call, with other metadata."""
+    """Details of a call, with other metadata."""
 
     def __init__(self, before, metadata):
         self.method, self.timeout, self.metadata = before.method, before.timeout, metadata
@@ -76,19 +76,19 @@ class Details(grpc.ClientCallDetails):
 
 
 class Daemon:
-    """One tenured. start(), kill() and stop() as often as one likes; the folder stays."""
+    """One tenured. It can be started and stopped repeatedly; its folder is kept."""
 
     def __init__(self, folder, *flags):
         self.folder, self.flags = pathlib.Path(folder), flags
         self.switches = ()  # flags without a value
-        self.prefix = ()    # what stands before the command: `env A=B`, `ip netns exec C`
-        self.program = None  # another one than tenured_path()
+        self.prefix = ()    # prefix of the command: `env A=B`, `ip netns exec C`
+        self.program = None  # binary instead of tenured_path()
         self.process = None
-        self.lines = []  # of its log, as objects
-        self.token = None   # that its clients show
+        self.lines = []  # parsed log lines
+        self.token = None   # default bearer token of its clients
 
     def start(self):
-        """Returns when it is ready; raises with its log if it does not become so."""
+        """Returns when the server is ready; otherwise raises an error with its log."""
         self.spawn()
         ready = self.wait_for_event("ready")
         self.grpc_address = f"127.0.0.1:{ready['grpc_port']}"
@@ -137,12 +137,12 @@ class Daemon:
         self.reap()
 
     def stop(self):
-        """SIGTERM; the exit code."""
+        """Sends SIGTERM and returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.reap()
 
     def reap(self):
-        """Waits for its end; the exit code."""
+        """Waits for the process to exit and returns the exit code."""
         code = self.process.wait(TIMEOUT)
         self.reader.join(TIMEOUT)
         self.process.stderr.close()
@@ -162,17 +162,17 @@ class Daemon:
         return self.ask(path, token)
 
     def post(self, path, token=None, body=""):
-        """The same of a POST that is meant."""
+        """(status, body) of a POST with the Tenure-Intent header."""
         return self.ask(path, token, body.encode())
 
     def wait_for_version(self, version, token=None):
-        """Until the state has this cluster version; the leader raises it after it was elected."""
+        """Waits for this cluster version, which the leader raises after its election."""
         eventually(lambda: json.loads(self.get("/v1/cluster", token or self.token)[1]).get(
             "cluster_version") == str(version), f"cluster version {version}")
         return self
 
     def secret(self):
-        """What changes over HTTP require without users; None with users."""
+        """The secret that HTTP requires for changes without users; None with users."""
         file = self.folder / "http_secret"
         return file.read_text(encoding="utf-8").strip() if file.exists() else None
 
@@ -191,7 +191,7 @@ class Daemon:
 
 
 class Client:
-    """The calls a test makes, with little words."""
+    """Short forms of the gRPC calls that tests make."""
 
     def __init__(self, channel):
         self.channel = channel
@@ -247,7 +247,7 @@ class OneDaemon(unittest.TestCase):
 
 
 def eventually(is_so, what):
-    """Waits until it is so, or fails."""
+    """Polls the condition is_so until it is true; fails after TIMEOUT."""
     deadline = time.monotonic() + TIMEOUT
     while not is_so():
         if time.monotonic() > deadline:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Three real tenured whose leader is killed, stopped and moved, seen by clients of another
-language."""
+"""Failover of a cluster of three real members, seen by Python and C++ clients: the leader is
+killed, paused, stopped, or transfers its leadership."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ class Failover(unittest.TestCase):
         self.client = self.nodes.client()
 
     def wait_in_queue(self, name, lease):
-        """A Lock call in a thread, which is in the queue when this returns."""
+        """Starts a Lock call in a thread and returns when it is in the wait queue."""
         answers = []
         waiter = self.nodes.client()
         before = self.waits()
@@ -85,7 +85,7 @@ class Failover(unittest.TestCase):
         self.assertEqual(self.nodes.node(leader).get("/healthz")[0], 200)
 
     # 002.106
-    def test_a_watch_goes_on_at_the_next_leader_without_gap_or_duplicate(self):
+    def test_a_watch_resumes_at_the_next_leader_without_gap_or_duplicate(self):
         lease = self.client.lease()
         seen = []
 
@@ -149,7 +149,7 @@ class Failover(unittest.TestCase):
         self.assertEqual(code, 0)
         self.client.unlock(lease, held.fencing_token)
 
-    def test_followers_name_the_leader_and_answer_what_may_be_stale(self):
+    def test_followers_name_the_leader_and_serve_stale_reads(self):
         lease = self.client.lease()
         self.client.lock("a", lease)
         leader = self.nodes.node(self.nodes.wait_for_leader())
@@ -181,7 +181,7 @@ class Failover(unittest.TestCase):
 
 
 class CppClient(unittest.TestCase):
-    """Nothing but latency is seen by an application of the C++ library."""
+    """An application with the C++ library sees a higher latency and no errors during a failover."""
 
     def setUp(self):
         self.context = cluster.running()
@@ -201,10 +201,10 @@ class CppClient(unittest.TestCase):
         for nothing in ("errors", "backwards", "gaps"):
             self.assertEqual(seen[nothing], "0", output)
         self.assertEqual(seen["kept"], "1", output)
-        self.assertLess(int(seen["longest_ms"]), 10_000, output)  # a third of the ttl
+        self.assertLess(int(seen["longest_ms"]), 10_000, output)  # a third of the TTL
 
     # 002.103, 002.106, 002.108
-    def test_does_not_notice_that_leaders_die(self):
+    def test_the_client_sees_no_error_when_leaders_crash(self):
         for _ in range(2):
             dead = self.nodes.wait_for_leader()
             self.nodes.kill(dead)
@@ -213,14 +213,14 @@ class CppClient(unittest.TestCase):
             eventually(lambda: self.nodes.node(dead).seen() is not None, "it is back")
         self.check()
 
-    def test_does_not_notice_that_a_leader_hangs(self):
+    def test_the_client_sees_no_error_when_a_leader_hangs(self):
         hung = self.nodes.wait_for_leader()
         self.nodes.pause(hung)
         self.nodes.wait_for_leader(but=hung)
         self.nodes.resume(hung)
         self.check()
 
-    def test_does_not_notice_that_leadership_moves(self):
+    def test_the_client_sees_no_error_when_leadership_is_transferred(self):
         for _ in range(5):
             before = self.nodes.wait_for_leader()
             self.nodes.transfer()
@@ -250,7 +250,7 @@ class Members(unittest.TestCase):
         self.assertEqual(sum(member.is_leader for member in members.values()), 1)
         client.unlock(lease, held.fencing_token)
 
-    def test_three_stay(self):
+    def test_the_removal_of_one_of_three_members_is_refused(self):
         with self.assertRaises(grpc.RpcError) as caught:
             self.nodes.remove(self.nodes.followers()[0])
         self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)

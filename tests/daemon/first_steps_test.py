@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `make run` prints works when it is pasted."""
+"""The commands that `make run` prints succeed when a user pastes them into a shell."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ class FirstSteps(unittest.TestCase):
         self.server.stdout.close()
 
     def printed_commands(self):
-        """Those that stand in lines of their own, up to the last line of the text."""
+        """Commands on lines of their own, up to the last line of the text."""
         text = ""
         while "the settings." not in text:
             line = self.server.stdout.readline()
@@ -49,7 +49,7 @@ class FirstSteps(unittest.TestCase):
         return output
 
     def try_the_command(self, run, listing, no_wait, doctor):
-        """Output of a `tenure` command."""
+        """Runs the printed `tenure` commands."""
         running = self.paste(run.replace("sleep 60", "cat"), stdin=subprocess.PIPE)
         eventually(lambda: "backup" in self.outcome(listing), "the lock is listed")
         self.assertIn("exit code 75", self.outcome(no_wait))
@@ -60,7 +60,7 @@ class FirstSteps(unittest.TestCase):
     def test_the_printed_commands_work_when_pasted(self):
         *tenure, hold, locks, events, wait, status, metrics = self.printed_commands()
         self.try_the_command(*tenure)
-        # Half a minute less of holding; nothing else is changed.
+        # A shorter hold; otherwise the command is unchanged.
         holding = self.paste(hold.replace("--seconds 60", "--seconds 3"))
         eventually(lambda: '"db/users"' in self.outcome(locks), "the lock is listed")
         watching = self.paste(events)

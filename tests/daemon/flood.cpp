@@ -1,4 +1,4 @@
-// Load generator of the hostile tests. Attacks a TLS port and prints what it did as a JSON object.
+// Load generator of the hostile tests. Attacks a TLS port and prints its counters as a JSON object.
 //
 //     tenure_flood handshakes HOST:PORT SECONDS RATE ALPN
 //         Begins RATE TLS handshakes per second and completes none of them. All send the same

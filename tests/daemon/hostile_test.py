@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What hostile clients do to a real server, for a few seconds, while another client takes locks."""
+"""Attacks on a real server, for a few seconds, while another client takes locks."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def begin_flood(*arguments):
 
 
 def result_of(flood):
-    """Waits for the end of a flood; what it did."""
+    """Waits for the end of a flood and returns its counters."""
     return json.loads(flood.communicate(timeout=FLOOD_SECONDS + TIMEOUT)[0])
 
 
@@ -39,7 +39,7 @@ def resident_bytes(daemon):
 
 
 def counter(daemon, labels):
-    """The value of the counter with these labels; 0: there is none."""
+    """The value of the counter with these labels; 0 if it does not exist."""
     for line in daemon.get("/metrics")[1].splitlines():
         if f"{{{labels}}}" in line:
             return float(line.split()[-1])
@@ -51,7 +51,7 @@ def percentile_99(times):
 
 
 class Memory(unittest.TestCase):
-    # 270 KB of calls to an unknown path made 227 MiB of refusals that were not read.
+    # Regression: 270 KB of calls to an unknown path produced 227 MiB of unread refusals.
     def test_refusals_that_are_not_read_take_little_memory(self):
         with running() as daemon:
             client = daemon.client()
@@ -68,7 +68,7 @@ class Memory(unittest.TestCase):
                 try:
                     raw.send(flood)
                 except BlockingIOError:
-                    pass  # The server has stopped reading.
+                    pass  # The server stopped reading.
             most = 0
             for number in range(300):
                 held = client.lock(f"lock/{number}", lease)
@@ -84,10 +84,10 @@ class Memory(unittest.TestCase):
 
 class Flood(unittest.TestCase):
     """A cluster that uses TLS on all ports, while clients flood the leader. The members must still
-    hear each other, and locks must still be granted.
+    receive heartbeats, and locks must still be granted.
 
-    The flood begins 2000 handshakes per second. A machine with two cores, with 11 other processes
-    that wanted to run, reached 1388 per second on the gRPC port, beside the resets and three
+    The flood starts 2000 handshakes per second. A machine with two cores and 11 other runnable
+    processes reached 1388 per second on the gRPC port, beside the resets and three
     members (p99 of a lock 57 ms), and 1998 on the port of the members (p99 17 ms)."""
 
     MEMBERS = (1, 2, 3)
@@ -125,7 +125,7 @@ class Flood(unittest.TestCase):
         return flood
 
     def lock_until(self, is_over):
-        """How long each lock took, one after the other."""
+        """Acquires a lock in a loop and returns the latency of each acquire."""
         times = []
         while not is_over() or len(times) < 100:
             began = time.monotonic()
@@ -136,12 +136,12 @@ class Flood(unittest.TestCase):
         return times
 
     def lock_during(self, *floods):
-        """Locks while these floods run. The leader and its term stay, and locks are quick."""
+        """Locks while these floods run. The leader, its term and the low latency must persist."""
         term = self.client.status().header.raft_term
         times = self.lock_until(lambda: all(flood.poll() is not None for flood in floods))
         self.assertEqual(self.client.status().header.raft_term, term)
         self.assertEqual(self.nodes.leader(), self.leader.member)
-        # A machine that is busy with something else is slow without a flood, too.
+        # Relative to the latency without a flood, because the machine may be busy.
         self.assertLess(percentile_99(times), max(0.1, 10 * self.usual))
 
     def assert_rate(self, flood):
@@ -167,11 +167,11 @@ class Flood(unittest.TestCase):
         self.assertGreater(reset["resets"], 0)
         self.assertGreater(reset["disconnections"], 0)
 
-    # Before the limit, each handshake took the thread of Raft.
+    # Regression: without a limit, each handshake used the thread of Raft.
     def test_handshakes_on_the_port_of_the_members_disturb_neither_the_leader_nor_its_clients(self):
         flood = self.begin_flood("handshakes", self.leader.peer_address, FLOOD_SECONDS,
                                  HANDSHAKES_PER_SECOND, "h2")
-        # The flood comes from other addresses than the members, so a member can return during it.
+        # The flood uses other addresses than the members, so a member can reconnect during it.
         follower = self.nodes.node(next(one for one in self.MEMBERS if one != self.leader.member))
         follower.kill()
         follower.start()

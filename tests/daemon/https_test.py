@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The HTTP port behind TLS: the dashboard, JSON and events, with real certificates."""
+"""The HTTP port with TLS: the dashboard, JSON and events, with real certificates."""
 
 import hashlib
 import http.client
@@ -20,7 +20,7 @@ INTENT = {"Tenure-Intent": "test"}
 
 
 def trusted(daemon):
-    """Fields of a request that may change something, without users."""
+    """Headers that a changing request requires without users."""
     return INTENT | {"Authorization": f"Bearer {daemon.secret()}"}
 
 
@@ -35,7 +35,7 @@ class Https(unittest.TestCase):
             authority.sign(subject)
 
     def users(self):
-        """User ann: by a token or by the certificate "client"."""
+        """User ann with a token, and user worker with the certificate "client"."""
         digest = hashlib.sha256(b"secret").hexdigest()
         file = self.folder / "users.toml"
         file.write_text(f'[users.ann]\ntokens = ["sha256:{digest}"]\nrights = {{ "" = "lock" }}\n'
@@ -67,7 +67,7 @@ class Https(unittest.TestCase):
 
     @staticmethod
     def ask(connection, method, path, fields=None, body=None):
-        """(status, fields, body) of the answer, on a connection that is kept."""
+        """(status, headers, body) of the response, on a connection that stays open."""
         connection.request(method, path, body, fields or {})
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read().decode()
@@ -79,13 +79,13 @@ class Https(unittest.TestCase):
         self.assertEqual(self.ask(connection, "GET", "/readyz")[::2], (200, "ready\n"))
         page = self.ask(connection, "GET", "/", {"Accept": "text/html"})
         self.assertIn("<title>", page[2])
-        # Larger than a record of TLS.
+        # Larger than a TLS record.
         self.assertGreater(len(self.ask(connection, "GET", "/v1/openapi.json")[2]), 20_000)
         grant = self.ask(connection, "POST", "/v1/locks/a:acquire", trusted(daemon), "{}")
         self.assertEqual(grant[0], 200, grant)
         self.assertIn('"a"', self.ask(connection, "GET", "/v1/locks")[2])
 
-    def test_curl_believes_it_by_the_authority_and_not_without(self):
+    def test_curl_verifies_the_certificate_against_the_authority(self):
         self.start()
         url = f"https://127.0.0.1:{self.port}/healthz"
 
@@ -132,7 +132,7 @@ class Https(unittest.TestCase):
 
         eventually(lambda: queue() == 0, "it has left")
 
-    def test_a_login_gives_a_cookie_that_goes_only_through_tls(self):
+    def test_a_login_sets_a_secure_cookie(self):
         self.start(*self.users())
         connection = self.connection()
 
@@ -158,7 +158,7 @@ class Https(unittest.TestCase):
         self.assertEqual(user({"Authorization": "Bearer secret"}, unknown), "ann")
         self.assertEqual(user({}, unknown), "")
         self.assertEqual(self.ask(known, "GET", "/v1/locks")[0], 200)
-        # A cookie of a login that is over does not stand in the way.
+        # A cookie of an expired login does not override the certificate.
         self.assertEqual(user({"Cookie": "tenure_session=old"}, known), "worker")
         self.assertEqual(self.ask(known, "POST", "/v1/locks/a:acquire", INTENT, "{}")[0], 403)
         self.assertEqual(self.ask(unknown, "GET", "/v1/locks")[0], 401)
@@ -179,7 +179,7 @@ class Https(unittest.TestCase):
                                (int(daemon.grpc_address.rsplit(":", 1)[1]), "h2")):
             context = self.context(certificate=self.ours)
             context.set_alpn_protocols([protocol])
-            # Of TLS 1.2 the session is known as soon as both have greeted each other.
+            # In TLS 1.2 the session is known at the end of the handshake.
             context.maximum_version = ssl.TLSVersion.TLSv1_2
             session, resumed = None, []
             for _ in range(2):
@@ -191,12 +191,12 @@ class Https(unittest.TestCase):
                     self.assertEqual(stream.selected_alpn_protocol(), protocol)
             self.assertEqual(resumed, [False, True], protocol)
 
-    def test_a_proxy_on_this_machine_may_have_it_plain(self):
+    def test_plain_http_can_be_configured_for_a_local_proxy(self):
         daemon = self.start("--listen-http-tls", "off")
 
         self.assertEqual(daemon.get("/healthz"), (200, "ok\n"))
 
-    def test_a_certificate_that_cannot_be_used_is_told_by_name(self):
+    def test_an_unusable_certificate_is_refused_by_setting(self):
         wrong = run("--data-dir", str(self.folder / "store"), "--listen-grpc", "127.0.0.1:0",
                     "--listen-http", "127.0.0.1:0", "--tls-cert", self.ours.path("server.pem"),
                     "--tls-key", self.ours.path("client.key"))
@@ -206,7 +206,7 @@ class Https(unittest.TestCase):
 
 
 def daemon_client(daemon, authority):
-    """Over gRPC, which has the same certificates."""
+    """Client of the gRPC port, which uses the same certificates."""
     credentials = grpc.ssl_channel_credentials(authority.read("ca.pem"))
     return Client(grpc.secure_channel(daemon.grpc_address, credentials))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Clients that ask for more than the server has memory for are refused, and what they hold can be
-released. The server runs under a limit of its address space."""
+"""Requests beyond the memory quota of the state are refused, and held locks can still be released.
+The server runs with a limited address space."""
 
 import pathlib
 import tempfile
@@ -24,7 +24,7 @@ class StateQuota(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def daemon_of_version_2(self):
-        """A seeded state has the newest cluster version."""
+        """Starts on a seeded state, which has the newest cluster version."""
         self.assertEqual(Daemon(self.folder / "old").start().stop(), 0)
         seeded = run("seed", "--from", str(self.folder / "old"), "--longest-ttl", "1ms",
                      "--data-dir", str(self.folder / "new"))
@@ -36,7 +36,7 @@ class StateQuota(unittest.TestCase):
         return daemon
 
     def fill(self, client, limit="state_bytes_max"):
-        """The last hold before the server refuses by this limit: (lease, token)."""
+        """Fills the state up to this limit; (lease, token) of the last hold."""
         last = None
         for _ in range(1000):
             try:
@@ -84,14 +84,14 @@ class StateQuota(unittest.TestCase):
         daemon = Daemon(self.folder / "store", "--auth-file", str(users),
                         "--limits-state-bytes-per-user-max", str(SHARE)).start()
         self.addCleanup(lambda: daemon.process.poll() is None and daemon.kill())
-        daemon.wait_for_version(2, "a")  # Earlier versions do not know users.
+        daemon.wait_for_version(2, "a")  # Earlier versions do not store users.
         first, second, bob = (daemon.client(token) for token in ("a", "a", "b"))
         for client in (first, second, bob):
             self.addCleanup(client.close)
 
         lease, token = self.fill(first, "state_bytes_per_user_max")
 
-        with self.assertRaises(grpc.RpcError) as caught:  # Of the same user, by another connection.
+        with self.assertRaises(grpc.RpcError) as caught:  # Same user, other connection.
             second.lock("more", second.lease(), metadata=b"m" * 4096)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
         theirs = bob.lease()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The gRPC port behind TLS, with real certificates made by openssl."""
+"""The gRPC port with TLS, with real certificates made by openssl."""
 
 import pathlib
 import subprocess
@@ -12,7 +12,7 @@ from daemon import Client, Daemon, TIMEOUT, run
 
 
 class Authority:
-    """Signs certificates, in a folder of its own."""
+    """Certificate authority with its files in a folder."""
 
     def __init__(self, folder, name):
         self.folder, self.name = pathlib.Path(folder), name
@@ -21,7 +21,7 @@ class Authority:
                      "-out", self.path("ca.pem"))
 
     def sign(self, subject, member=None):
-        """Makes subject.pem and subject.key; with the id of a member, one for that member."""
+        """Creates subject.pem and subject.key; with a member id, a certificate of that member."""
         names = "IP:127.0.0.1" + (f",URI:tenure:member/{member}" if member else "")
         request, extensions = self.path(f"{subject}.csr"), self.path(f"{subject}.ext")
         pathlib.Path(extensions).write_text(f"subjectAltName={names}\n", encoding="utf-8")
@@ -79,7 +79,7 @@ class Tls(unittest.TestCase):
         client = self.client(daemon, self.ours)
 
         self.assertTrue(client.lock("a", client.lease()).acquired)
-        # Much at once, so that records of TLS are cut and joined.
+        # Many large requests, so that messages span several TLS records.
         held = [client.lock(f"{n}", client.lease(), metadata=b"m" * 4000) for n in range(100)]
         self.assertTrue(all(one.acquired for one in held))
         self.assertEqual(client.status().holds, 101)
