@@ -18,15 +18,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Short timeout per member, so that one that is down does not delay the status of the others.
+/// Short timeout per member, so that one that is down does not delay the status of the others. The
+/// members are asked one after the other, so the command takes at most this long for each.
 constexpr milliseconds glance{1000};
+/// Default of --wait. A new member first receives a snapshot and the log, which may take minutes.
 constexpr milliseconds change_timeout = std::chrono::minutes(5);
 
+/// Member of the cluster as the leader lists it, and as it describes itself.
 struct Seen {
   v1::Member member{};
   std::optional<v1::StatusResponse> status{};  ///< Reply of the member itself, if it is reachable.
 };
 
+/// Status from the member itself; std::nullopt if it is unreachable, or its address is invalid.
 std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceUrl url) {
   const auto endpoint = backends::endpoint_from(address);
   if (!endpoint) {
@@ -34,12 +38,15 @@ std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceU
   }
   url.servers.endpoints = {*endpoint};
   url.servers.connect_timeout = glance;
+  // Without redirects: only the reply of this member shows that it is up.
   Service one(std::move(url), glance, Service::Follow::none);
   auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
   return status ? std::optional(*std::move(status)) : std::nullopt;
 }
 
-/// All members according to the leader, with the status of each member.
+/// All members according to the leader, with the status of each member. The list comes from the
+/// leader, because only it knows which members are current; the status comes from each member,
+/// because the leader does not know what it has applied.
 Result<std::vector<Seen>> look_around(const Arguments& arguments) {
   const auto url = service_url(arguments);
   auto service = Service::open(arguments);
@@ -65,6 +72,7 @@ Result<std::vector<Seen>> look_around(const Arguments& arguments) {
 
 /// Newest cluster version that the member supports; 0: unknown.
 std::uint64_t newest_version_of(const Seen& seen) {
+  // From the list of the leader, else from the entry of the member in its own list.
   if (seen.member.newest_version() != 0 || !seen.status) {
     return seen.member.newest_version();
   }
@@ -73,10 +81,12 @@ std::uint64_t newest_version_of(const Seen& seen) {
   return own == members.end() ? 0 : own->newest_version();
 }
 
+/// A learner receives the log and does not vote.
 std::string_view role_of(const v1::Member& member) {
   return member.is_leader() ? "leader" : member.is_voter() ? "voter" : "learner";
 }
 
+/// Writes a member. Fields of an unreachable member are left out instead of being zero.
 void write(sys::JsonWriter& json, const Seen& seen) {
   const auto& member = seen.member;
   json.begin_object()
@@ -102,6 +112,7 @@ void write(sys::JsonWriter& json, const Seen& seen) {
   json.field("silent_ms", std::uint64_t{member.silent_ms()}).end_object();
 }
 
+/// Row of the table, with "-" for values of an unreachable member.
 std::vector<std::string> row_of(const Seen& seen) {
   const auto& status = seen.status;
   const auto number = [&](std::uint64_t value) {
@@ -124,6 +135,8 @@ std::vector<std::string> row_of(const Seen& seen) {
           newest == 0 ? "-" : std::to_string(newest)};
 }
 
+/// Requests a change of the membership and waits until it is committed. Prints the revision in
+/// JSON, and nothing in a table: the exit code is the result.
 template <class Response>
 int change(const Arguments& arguments, std::string_view method,
            const google::protobuf::MessageLite& request) {
@@ -144,6 +157,7 @@ int change(const Arguments& arguments, std::string_view method,
   return code(ExitCode::done);
 }
 
+/// Member id from the command line.
 Result<std::uint64_t> member_of(const Arguments& arguments) {
   return parse_number(arguments.words.front(), std::numeric_limits<std::uint64_t>::max());
 }
@@ -155,6 +169,7 @@ int cluster_status(const Arguments& arguments) {
   if (!seen) {
     return failed(seen.error());
   }
+  // The exit code lets a monitor detect that one member is down while the cluster still works.
   const bool is_whole =
       std::ranges::all_of(*seen, [](const Seen& one) { return one.status.has_value(); });
   if (format_of(arguments) == Format::json) {
@@ -192,6 +207,7 @@ int remove_member(const Arguments& arguments) {
   if (!id) {
     return failed(id.error());
   }
+  // A removal is permanent, so it needs a confirmation.
   const auto asked =
       confirm(arguments, "Remove member " + std::to_string(*id) + "? Its id cannot be used again.");
   if (!asked) {
@@ -203,6 +219,7 @@ int remove_member(const Arguments& arguments) {
 }
 
 int transfer_leadership(const Arguments& arguments) {
+  // 0 leaves the choice of the new leader to the server.
   const auto id = arguments.words.empty() ? Result<std::uint64_t>(0) : member_of(arguments);
   if (!id) {
     return failed(id.error());

@@ -14,6 +14,7 @@
 namespace tenure::cli {
 namespace {
 
+/// Whether the file shows colors: a terminal that is not "dumb", without NO_COLOR (no-color.org).
 bool has_colors(int file) {
   const auto* no = std::getenv("NO_COLOR");
   const auto* terminal = std::getenv("TERM");
@@ -21,6 +22,7 @@ bool has_colors(int file) {
   return (no == nullptr || *no == '\0') && !is_dumb && isatty(file) == 1;
 }
 
+/// ANSI escape sequence that starts a color.
 std::string_view sequence_of(Color color) {
   switch (color) {
     case Color::none: return "";
@@ -33,7 +35,9 @@ std::string_view sequence_of(Color color) {
   return "";
 }
 
-/// Width on a terminal: UTF-8 characters, without color sequences.
+/// Width on a terminal: UTF-8 characters, without color sequences. Assumes one column for each
+/// character, which is wrong for wide characters: their rows are then misaligned, and nothing else
+/// happens.
 std::size_t width(std::string_view text) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -60,6 +64,7 @@ std::string colored(Color color, std::string_view text, int file) {
   if (color == Color::none || !has_colors(file)) {
     return std::string(text);
   }
+  // Reset after each text, so that an aborted output leaves the terminal in its normal colors.
   return std::string(sequence_of(color)) + std::string(text) + "\033[0m";
 }
 
@@ -76,6 +81,7 @@ std::string format_duration(std::chrono::milliseconds time) {
   using namespace std::chrono_literals;
   std::array<char, 48> text{};
   const auto seconds = time.count() / 1000;
+  // Two units at most: the exact value is in the JSON output.
   if (time < 1s) {
     std::snprintf(text.data(), text.size(), "%lld ms", static_cast<long long>(time.count()));
   } else if (time < 10s) {
@@ -95,6 +101,7 @@ std::string format_duration(std::chrono::milliseconds time) {
 
 std::string Table::text() const {
   std::string out;
+  // No header and no padding, so that cut(1) and awk(1) need no options.
   if (isatty(STDOUT_FILENO) != 1) {
     for (const auto& row : rows_) {
       for (std::size_t column = 0; column < row.size(); ++column) {
@@ -117,6 +124,7 @@ std::string Table::text() const {
     for (std::size_t column = 0; column < row.size(); ++column) {
       const bool is_last = column + 1 == row.size();
       made += row[column];
+      // No padding after the last cell, which could wrap the line.
       made += is_last ? "" : std::string(widths[column] - width(row[column]) + 2, ' ');
     }
     return made;
@@ -137,6 +145,8 @@ std::string sanitized(std::string_view text) {
   std::string out;
   std::ranges::transform(text, std::back_inserter(out), [](char byte) {
     const auto number = static_cast<unsigned char>(byte);
+    // Escape and the other control characters could move the cursor or change the title of a
+    // terminal.
     return (number < 0x20 && byte != '\n') || number == 0x7F ? '?' : byte;
   });
   return out;
@@ -148,6 +158,7 @@ void print_error(std::string_view text) {
 }
 
 int failed(const Error& error) {
+  // The detail names the cause; the message of the code is the fallback.
   print_error(error.detail.empty() ? message(error.code) : std::string_view(error.detail));
   return code(exit_code_of(error.code));
 }

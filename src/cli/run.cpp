@@ -22,18 +22,22 @@
 namespace tenure::cli {
 namespace {
 
+/// Command with the variables that it needs to use the lock: the token for fenced writes, and the
+/// URL for `tenure fence check` and nested commands.
 Program program_of(const Arguments& arguments, const AcquireSpec& spec, const LockHandle& held) {
   Program program{.words = arguments.command,
                   .environment = {"TENURE_NAME=" + joined(spec.names, "\n"),
                                   "TENURE_TOKEN=" + std::to_string(held.token().get()),
                                   "TENURE_LEASE_MS=" + std::to_string(spec.ttl.count()),
                                   "TENURE_URL=" + url_of(arguments)}};
+  // Nested commands do not see the options of this process, and could not log in otherwise.
   if (const auto file = arguments.text("--token-file")) {
     program.environment.push_back("TENURE_AUTH_FILE=" + *file);
   }
   return program;
 }
 
+/// Exit codes of a shell: 127 if the command does not exist, 126 if it cannot be executed.
 int cannot_execute(const std::string& command, int why) {
   print_error(plain(command) + ": " + std::strerror(why));
   return code(why == ENOENT ? ExitCode::not_found : ExitCode::cannot_execute);
@@ -48,10 +52,12 @@ int conclude(const ChildResult& ending, LockHandle& held) {
     return code(ExitCode::lost);
   }
   const auto unlocked = held.unlock();
+  // The command has ended by itself, and its last writes may have raced with the next holder.
   if (!unlocked && unlocked.error() == Errc::lease_lost) {
     print_error("the lock was lost while the command ran: " + unlocked.error().detail);
     return code(ExitCode::lost);
   }
+  // The command has ended under the lock, so its exit code counts.
   if (!unlocked) {
     print_error("cannot release the lock; it is free when its lease expires: " +
                 unlocked.error().detail);
@@ -62,9 +68,13 @@ int conclude(const ChildResult& ending, LockHandle& held) {
 }  // namespace
 
 int run(const Arguments& arguments) {
+  // `tenure run NAME` and `tenure elect NAME --value TEXT` hold the lock until a signal.
   if (arguments.command.empty()) {
     return lock(arguments);
   }
+  // The order matters. Files first: later descriptors are not inherited. Signals before any thread:
+  // all threads have to block them. Watchdog before any thread, too: its process is a copy of this
+  // one by fork().
   const InheritedFiles files;
   const Signals signals;
   Watchdog watchdog;
@@ -74,9 +84,12 @@ int run(const Arguments& arguments) {
     return failed(!conflict ? conflict.error() : spec.error());
   }
   auto held = hold(arguments, *spec, signals);
+  // The user may choose the exit code for contention only. Other failures keep theirs.
   if (!held.handle) {
     return held.is_busy ? static_cast<int>(conflict->value_or(held.exit_code)) : held.exit_code;
   }
+  // Only now: the wait for the lock may have taken hours, in which the shell may have moved this
+  // process to the background.
   const Foreground foreground;
   // Set the deadline before the command starts: its first action may be to stop this process.
   auto child = Child::start(
@@ -84,6 +97,7 @@ int run(const Arguments& arguments) {
         watchdog.set_deadline(group, watchdog_deadline(*held.handle, spec->ttl));
       });
   if (!child) {
+    // The command did not run, so its own error is reported instead of one of the release.
     (void)held.handle->unlock();
     return cannot_execute(arguments.command.front(), child.error());
   }

@@ -19,22 +19,27 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace tenured = backends::tenured;
 
+/// Timeout of requests without --timeout.
 constexpr std::chrono::milliseconds default_timeout{5000};
 
 }  // namespace
 
-/// RPC in progress. Passes the encoded responses to a callback.
+/// RPC in progress. Passes the encoded responses to a callback. Refers to the callback of ask(),
+/// which cancels an unfinished call before it returns.
 class Service::PendingCall final : public grpc::ClientCall {
  public:
   explicit PendingCall(const Service::Take& take) : take_(take) {}
 
+  /// Final status; none while the call is in progress.
   std::optional<grpc::Status> status{};
   std::optional<Error> rejection{};  ///< Error of the callback.
+  /// Number of responses so far; shows progress to the timeout of a stream.
   std::size_t answers = 0;
 
  private:
   void received(std::string_view message) override {
     ++answers;
+    // The first error counts. Further responses may arrive until the call is cancelled.
     if (auto taken = take_(message); !taken && !rejection) {
       rejection = std::move(taken).error();
     }
@@ -46,6 +51,7 @@ class Service::PendingCall final : public grpc::ClientCall {
 
 namespace {
 
+/// Maps a status to the error of a command, which determines the exit code.
 Error error_of(const grpc::Status& status, const std::string& server) {
   switch (status.code) {
     case grpc::StatusCode::failed_precondition: return {Errc::not_held, status.message};
@@ -59,6 +65,7 @@ Error error_of(const grpc::Status& status, const std::string& server) {
 
 std::string url_of(const Arguments& arguments) {
   const auto* from_environment = std::getenv("TENURE_URL");
+  // An empty variable counts as unset: `TENURE_URL= tenure ...` selects the default.
   const bool has_one = from_environment != nullptr && *from_environment != '\0';
   return arguments.text("--url").value_or(has_one ? from_environment : "tenure://127.0.0.1:7420");
 }
@@ -75,6 +82,7 @@ LoginSource login_source(const Arguments& arguments) {
   if (const auto file = arguments.text("--token-file")) {
     return {.login = {.token_file = *file}, .where = "--token-file"};
   }
+  // In the order of precedence: the first variable that is set counts.
   const std::pair<const char*, std::string tenured::Login::*> variables[] = {
       {"TENURE_AUTH_TOKEN", &tenured::Login::token},
       {"TENURE_AUTH_FILE", &tenured::Login::token_file}};
@@ -121,6 +129,7 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
     return fail(Errc::unsupported,
                 "this command needs a tenure:// URL, not " + url->scheme + "://");
   }
+  // Takes the common options out of the URL: servers_from() handles those of tenure:// only.
   ServiceUrl made;
   ConnectOptions options;
   if (auto consumed = backends::consume_common_options(*url, options); !consumed) {
@@ -136,6 +145,7 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
 }
 
 /// Connection to one server, and the event loop that serves it. Reconnects and follows redirects.
+/// Single-threaded: the loop runs only inside ask(), so handlers need no synchronisation.
 class Service::Connection {
  public:
   Connection(backends::Servers servers, std::chrono::milliseconds timeout, Follow follow)
@@ -149,6 +159,7 @@ class Service::Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() {
+    // No callback may refer to this object after its end; poll() runs the handlers that are queued.
     connector_->stop();
     disconnect();
     loop_.poll();
@@ -156,8 +167,11 @@ class Service::Connection {
 
   Result<void> ask(const std::string& path, const google::protobuf::MessageLite& request,
                    const Take& take, std::optional<std::chrono::milliseconds> timeout) {
+    // One deadline for all attempts, so that retries do not extend the timeout of the user.
     const auto longest = timeout.value_or(timeout_);
+    // Each turn is one attempt on one server.
     for (auto deadline = Clock::now() + longest; Clock::now() < deadline;) {
+      // The last error of a connection attempt explains more than "timed out".
       if (!connect_until(deadline)) {
         return std::unexpected(last_failure_);
       }
@@ -166,10 +180,13 @@ class Service::Connection {
       call->send(request);
       call->half_close();
       for (std::size_t had = 0; !call->status && !call->rejection; had = call->answers) {
+        // A stream is alive as long as responses arrive, so each of them restarts the timeout.
         const auto one_more = Clock::now() + longest;
         const auto until = call->answers > 0 ? one_more : deadline;
         run_until(until, [&] { return call->status || call->rejection || call->answers > had; });
         if (!call->status && call->answers == had) {
+          // The server may be stuck or gone. Cancelled, so that it does not work for a caller that
+          // has left.
           call->cancel();
           return fail(Errc::unavailable, server() + ": no reply before the timeout");
         }
@@ -183,6 +200,8 @@ class Service::Connection {
         return {};
       }
       const auto error = error_of(*call->status, server());
+      // Only `unavailable` may succeed elsewhere. After the first response of a stream a repetition
+      // would deliver the same responses twice.
       if (error.code != Errc::unavailable || follow_ == Follow::none || call->answers > 0) {
         return std::unexpected(error);
       }
@@ -196,7 +215,9 @@ class Service::Connection {
 
  private:
   template <class IsDone>
+  /// Runs the loop until the condition holds or the deadline passes.
   void run_until(Clock::time_point deadline, const IsDone& is_done) {
+    // A loop that ran out of work is stopped, and would return at once.
     loop_.restart();
     while (!is_done() && Clock::now() < deadline && loop_.run_one_until(deadline) > 0) {
     }
@@ -209,6 +230,7 @@ class Service::Connection {
     }
     if (!channel_) {
       connector_->connect();
+      // One failed attempt is the result; otherwise the connector tries the next server.
       const auto soon = follow_ == Follow::none;
       run_until(deadline, [&] { return channel_ || (soon && last_failure_.detail != none); });
     }
@@ -225,18 +247,23 @@ class Service::Connection {
     disconnect();
   }
 
+  /// Closes the channel; the next attempt opens another one.
   void disconnect() {
     if (const auto channel = std::exchange(channel_, nullptr)) {
       channel->close();
     }
   }
 
+  /// Detail before the first failure; marks that no attempt has failed yet.
   static constexpr auto none = "no server replies";
   std::chrono::milliseconds timeout_;
   Follow follow_;
   boost::asio::io_context loop_;
+  /// Established connection; null: none.
   std::shared_ptr<grpc::Channel> channel_;
+  /// Latest reason why an attempt failed; the result when the timeout passes.
   Error last_failure_{Errc::unavailable, none};
+  /// Declared last: its callbacks use the members above.
   std::shared_ptr<backends::ChannelConnector> connector_;
 };
 
@@ -260,6 +287,7 @@ Result<std::string> Service::ask(std::string_view method,
                                  const google::protobuf::MessageLite& request,
                                  std::optional<std::chrono::milliseconds> timeout) {
   std::string bytes;
+  // A unary call has one response, so nothing is overwritten.
   const auto keep = [&](std::string_view answer) -> Result<void> {
     bytes = answer;
     return {};

@@ -21,16 +21,18 @@ namespace tenure::cli {
 [[nodiscard]] std::string url_of(const Arguments& arguments);
 /// Request timeout: --timeout, or 5 seconds.
 [[nodiscard]] Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments);
-/// Credentials from --token-file, TENURE_AUTH_TOKEN or TENURE_AUTH_FILE, and their source.
+/// Credentials from --token-file, TENURE_AUTH_TOKEN or TENURE_AUTH_FILE, and their source. The
+/// source is for `tenure doctor`. An option takes precedence over the environment.
 struct LoginSource {
   backends::tenured::Login login{};
   std::string_view where{};  ///< Name of the source; empty without credentials.
 };
 [[nodiscard]] LoginSource login_source(const Arguments& arguments);
-/// Opens a client of the library, for any scheme.
+/// Opens a client of the library, for any scheme. Warnings of the library are printed as errors,
+/// which does not end the command.
 [[nodiscard]] Result<Client> open_client(const Arguments& arguments);
 
-/// Parsed tenure:// URL.
+/// Parsed tenure:// URL. Only the servers and the prefix remain: this is what an RPC client needs.
 struct ServiceUrl {
   backends::Servers servers{};
   std::string key_prefix{};
@@ -39,12 +41,17 @@ struct ServiceUrl {
 [[nodiscard]] Result<ServiceUrl> service_url(const Arguments& arguments);
 
 /// RPC client of tenured for commands that the client library does not offer. One request at a
-/// time; follows redirects to the leader. Not thread safe.
+/// time; follows redirects to the leader. Not thread safe. Blocks the calling thread, which runs
+/// the event loop of the connection during a call.
 class Service {
  public:
-  /// Whether to follow the redirect of a follower to the leader.
+  /// Whether to follow the redirect of a follower to the leader. `none` also means one attempt: the
+  /// first failed connection is reported instead of retried. For commands that ask about one
+  /// server.
   enum class Follow : bool { none, leader };
 
+  /// Parses the URL and the timeout. Connects with the first request. `unsupported` for other
+  /// schemes than tenure://.
   [[nodiscard]] static Result<Service> open(const Arguments& arguments);
   Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow = Follow::leader);
   Service(Service&&) noexcept;
@@ -52,7 +59,9 @@ class Service {
   ~Service();
 
   /// Calls a unary RPC, such as "Admin/List". FAILED_PRECONDITION becomes not_held, NOT_FOUND
-  /// becomes lease_lost.
+  /// becomes lease_lost. Returns the encoded response. Retries until the timeout while servers are
+  /// unavailable. The outcome of a failed attempt may be unknown, so the service may execute the
+  /// request twice.
   [[nodiscard]] Result<std::string> ask(
       std::string_view method, const google::protobuf::MessageLite& request,
       std::optional<std::chrono::milliseconds> timeout = std::nullopt);
@@ -64,6 +73,7 @@ class Service {
                                       const google::protobuf::MessageLite& request,
                                       const Take& take);
 
+  /// The same, decoded.
   template <class Response>
   [[nodiscard]] Result<Response> ask(
       std::string_view method, const google::protobuf::MessageLite& request,
@@ -84,11 +94,13 @@ class Service {
   [[nodiscard]] std::string with_prefix(std::string_view name) const {
     return key_prefix_ + std::string(name);
   }
+  /// Unchanged if the name does not begin with the prefix.
   [[nodiscard]] std::string without_prefix(std::string_view name) const;
   /// "host:port" of the current server.
   [[nodiscard]] std::string server() const;
 
  private:
+  /// Defined in the source file, to keep Asio out of this header.
   class PendingCall;
   class Connection;
   std::unique_ptr<Connection> connection_;

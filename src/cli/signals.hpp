@@ -9,7 +9,8 @@ namespace tenure::cli {
 
 /// Signals of users and shells as a file descriptor (signalfd), instead of handlers. REQUIRES:
 /// constructed before any thread, so that all threads block them. Signals that were ignored at the
-/// start (nohup) stay ignored.
+/// start (nohup) stay ignored. A signal that arrives between two reads stays pending, so none is
+/// lost; standard signals of the same number may merge. The destructor restores the mask.
 class Signals {
  public:
   Signals();
@@ -29,11 +30,12 @@ class Signals {
   int file_ = -1;
 };
 
-/// Whether a signal requests termination.
+/// Whether a signal requests termination. SIGINT, SIGTERM, SIGHUP and SIGQUIT.
 [[nodiscard]] bool is_termination(int signal) noexcept;
 
 /// Thread that reports the first termination signal while this object exists. Ctrl-Z stops the
-/// process.
+/// process. `on_signal` runs on that thread, at most once, while the owner may be blocked in the
+/// library. After the destructor the signals stay pending for the next reader.
 class TerminationWatch {
  public:
   TerminationWatch(const Signals& signals, std::function<void(int signal)> on_signal);
@@ -42,6 +44,7 @@ class TerminationWatch {
   ~TerminationWatch();
 
  private:
+  /// Event file descriptor that ends the thread.
   int end_ = -1;
   std::jthread thread_;
 };

@@ -36,18 +36,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Prefixes with the most locks that are listed.
 constexpr std::size_t prefixes_default = 10;
 constexpr std::uint64_t prefixes_max = 10'000;
 
+/// Error of the last system call. REQUIRES: called before any other call that may set errno.
 Error from_errno(const std::string& what) {
   return {Errc::unavailable, what + ": " + std::strerror(errno)};
 }
 
-/// File that appears under its final name only when it is complete and durable.
+/// File that appears under its final name only when it is complete and durable. Writes to NAME.part
+/// and renames it: a reader, or a backup job, never sees half a snapshot, and a failure leaves an
+/// existing file untouched. Not thread safe.
 class NewFile {
  public:
   static Result<NewFile> create(const std::string& path) {
     NewFile file(path);
+    // Readable by the owner only: names and metadata of locks may be confidential.
     file.descriptor_ = open(file.part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file.descriptor_ < 0) {
       return std::unexpected(from_errno(file.part_));
@@ -69,8 +74,10 @@ class NewFile {
     }
   }
 
+  /// Name of the incomplete file, for a signal handler that has to remove it.
   [[nodiscard]] const std::string& part() const noexcept { return part_; }
 
+  /// Appends. The first failure is kept, and later calls have no effect.
   void add(std::string_view bytes) {
     while (!bytes.empty() && !failure_) {
       const auto written = ::write(descriptor_, bytes.data(), bytes.size());
@@ -78,6 +85,7 @@ class NewFile {
         failure_ = from_errno(part_);
         return;
       }
+      // A write may be partial.
       bytes.remove_prefix(static_cast<std::size_t>(written));
     }
   }
@@ -88,10 +96,13 @@ class NewFile {
     if (failure_) {
       return std::unexpected(*failure_);
     }
+    // Sync before the rename: after a crash the name must not refer to a file without its content.
     if (fsync(descriptor_) != 0 || rename(part_.c_str(), path_.c_str()) != 0) {
       return std::unexpected(from_errno(part_));
     }
     close(std::exchange(descriptor_, -1));
+    // The rename is an entry of the folder, which has to be synced as well. A failure is ignored,
+    // because some file systems do not support it, and the content is safe.
     const auto folder = std::filesystem::absolute(path_).parent_path();
     if (const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); opened >= 0) {
       fsync(opened);
@@ -109,13 +120,14 @@ class NewFile {
   std::optional<Error> failure_{};
 };
 
-/// Parsed snapshot file.
+/// Parsed snapshot file. Everything that a file contains, verified.
 struct Opened {
   core::SavedFrom from{};
   core::State state{};
   std::size_t file_bytes = 0;
 };
 
+/// Reads and verifies a file. The errors name the file and the position of the damage.
 Result<Opened> open_saved(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -141,7 +153,8 @@ struct Below {
   std::uint64_t waits = 0;
 };
 
-/// Sorted by number of locks, largest first.
+/// Sorted by number of locks, largest first. The prefix ends with the first slash, by the
+/// convention of names such as "db/orders". A name without a slash is its own prefix.
 std::vector<Below> prefixes_of(const core::State& state, std::size_t most) {
   std::map<std::string, Below, std::less<>> found;
   for (const auto& [resource, lock] : state.locks.locks()) {
@@ -158,11 +171,13 @@ std::vector<Below> prefixes_of(const core::State& state, std::size_t most) {
     below.prefix = prefix;
     all.push_back(std::move(below));
   }
+  // Stable after a sorted map: prefixes with equal counts stay in the order of their names.
   std::ranges::stable_sort(all, std::greater(), &Below::locks);
   all.resize(std::min(all.size(), most));
   return all;
 }
 
+/// Time in ISO 8601. UTC, so that files of different machines can be compared.
 std::string utc(std::uint64_t unix_ms) {
   const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
   std::tm parts{};
@@ -172,6 +187,7 @@ std::string utc(std::uint64_t unix_ms) {
   return text.data();
 }
 
+/// Time of the cluster clock, which measures leases and is no time of day.
 milliseconds cluster_time_of(const core::State& state) {
   return std::chrono::duration_cast<milliseconds>(state.now);
 }
@@ -243,6 +259,7 @@ void print_table(const Opened& opened, const std::vector<Below>& prefixes) {
 Result<void> download(Service& service, const Arguments& arguments, NewFile& file) {
   v1::SnapshotReadRequest request;
   request.set_stale(arguments.has("--stale"));
+  // The header of the file needs the first response, so the writer is created with it.
   std::optional<core::SavedStateWriter> writer;
   const auto begin = [&](const v1::SnapshotPiece& head) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -260,10 +277,12 @@ Result<void> download(Service& service, const Arguments& arguments, NewFile& fil
         if (!piece.ParseFromArray(answer.data(), static_cast<int>(answer.size()))) {
           return fail(Errc::unavailable, "cannot parse the reply");
         }
+        // The first response has no bytes, only the facts about the snapshot.
         if (!writer) {
           begin(piece);
           return {};
         }
+        // End-to-end check, in addition to the checksums of the transport.
         if (core::crc32c(piece.bytes()) != piece.checksum()) {
           return fail(Errc::unavailable, "a chunk was corrupted in transit; retry");
         }
@@ -273,6 +292,7 @@ Result<void> download(Service& service, const Arguments& arguments, NewFile& fil
   if (!asked) {
     return asked;
   }
+  // The stream has ended, and the state is shorter than the first response announced.
   if (!writer || !writer->finish()) {
     return fail(Errc::unavailable, "the snapshot is incomplete; retry");
   }
@@ -282,6 +302,7 @@ Result<void> download(Service& service, const Arguments& arguments, NewFile& fil
 /// Saves the snapshot and reads it back, because a damaged backup must be detected before it is
 /// needed.
 Result<Opened> save(const Arguments& arguments, const std::string& path) {
+  // A mistyped name must not replace an older backup.
   if (std::filesystem::exists(path) && !arguments.has("--force")) {
     return fail(Errc::invalid_argument, path + " exists; use --force to overwrite it");
   }
@@ -294,6 +315,8 @@ Result<Opened> save(const Arguments& arguments, const std::string& path) {
   if (!file) {
     return std::unexpected(std::move(file).error());
   }
+  // After a signal the process exits at once, without destructors: the incomplete file is removed
+  // here.
   const TerminationWatch termination(signals, [part = file->part()](int signal) {
     unlink(part.c_str());
     std::_Exit(code(ExitCode::signalled) + signal);
@@ -329,6 +352,7 @@ int inspect_snapshot(const Arguments& arguments) {
     return failed(most.error());
   }
   const auto opened = open_saved(arguments.words.front());
+  // Exit code 1, not a usage error: a monitor can check the backups with this command.
   if (!opened) {
     print_error(opened.error().detail);
     return code(ExitCode::no);
