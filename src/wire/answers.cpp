@@ -164,6 +164,7 @@ void write(const core::Event& event, PreviousRecord previous, v1::Event& out) {
   static_assert(v1::EVENT_TYPE_DOWNGRADED == static_cast<int>(core::last_event_type) + 1);
   out.set_cause(static_cast<v1::EventType>(static_cast<int>(event.type) + 1));
   out.set_revision(event.revision.get());
+  // Empty except for forced releases.
   out.set_operator_name(event.operator_name);
   out.set_reason(event.reason);
   if (change != v1::CHANGE_DELETE) {

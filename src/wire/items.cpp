@@ -66,6 +66,7 @@ v1::Mode mode_of(LockMode mode) {
 }
 
 Result<BytesRange> range_from(const v1::Range& range) {
+  // An empty end would mean an empty range, so its presence is tested, not its length.
   if (!range.has_end()) {
     return BytesRange::at_least(range.start());
   }
@@ -76,6 +77,7 @@ Result<BytesRange> range_from(const v1::Range& range) {
   return *std::move(half_open);
 }
 
+// The name is not checked here; the store checks names for all interfaces.
 Result<core::Item> item_from(const v1::Item& item) {
   auto claim = claim_from(item);
   if (!claim) {

@@ -64,6 +64,7 @@ Result<core::Acquire> named_acquire(const Request& request) {
   if (!acquire || request.name().empty()) {
     return acquire;
   }
+  // Rejected and not merged: the intention of the client is unclear.
   if (!acquire->items.empty()) {
     return fail(Errc::invalid_argument, "either name or items, not both");
   }
@@ -89,6 +90,7 @@ Result<core::Release> any_release(const Request& request) {
     return release;
   }
   core::Target target{.name = request.name()};
+  // Without a range the target is a lock name; with one it is a part of a space.
   if (request.has_range()) {
     auto range = range_from(request.range());
     if (!range) {
@@ -105,6 +107,7 @@ Result<core::Downgrade> any_downgrade(const Request& request) {
   core::Downgrade downgrade{.lease = core::LeaseId(request.lease_id()),
                             .request = core::RequestId(request.request_id()),
                             .token = core::FencingToken(request.fencing_token())};
+  // Unlike an acquire, an unset mode keeps the default of core::Downgrade.
   if (request.mode() != v1::MODE_UNSPECIFIED) {
     const auto mode = mode_from(request.mode());
     if (!mode) {

@@ -16,6 +16,7 @@ namespace tenure::wire {
 /// any other timeout.
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::LockRequest& request);
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::TryLockRequest& request);
+/// Names its items only; the other two requests may have a single name instead.
 [[nodiscard]] Result<core::Acquire> acquire_from(const v1::Acquire& request);
 
 /// Names the hold by its fencing token, or by lock name and, in a space, by range.
@@ -29,6 +30,7 @@ namespace tenure::wire {
 /// Renewal of leases, or a TTL change of one lease.
 /// `invalid_argument`: a TTL together with several leases.
 [[nodiscard]] Result<core::Command> renewal_from(const v1::LeaseKeepAliveRequest& request);
+/// Cannot fail: the store checks the TTL against its limits.
 [[nodiscard]] core::SetTtl set_ttl_from(const v1::SetTtl& request);
 
 /// Command without the client's name and address, which the caller adds.

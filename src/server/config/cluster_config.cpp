@@ -93,6 +93,7 @@ void check_peer_addresses(const Config& config, const std::vector<InitialMember>
 /// announces them to its peers, which would connect to themselves at a wildcard address such as
 /// 0.0.0.0.
 void check_own_addresses(const Config& config, ConfigErrors& errors) {
+  /// Advertised address, with the listener that is its default.
   struct Own {
     std::string_view setting;
     const std::string& set;

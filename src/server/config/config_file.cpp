@@ -49,6 +49,7 @@ class Reader {
     return std::ranges::find(all, name, &Section::name) != all.end();
   }
 
+  /// toml++ rejects a repeated key, so each setting is assigned at most once.
   void read_section(std::string_view section, const toml::table& table) {
     for (const auto& [name, value] : table) {
       const auto key = std::string(section) + '.' + std::string(name.str());
@@ -140,6 +141,7 @@ std::string in_toml(const Setting& setting, const Config& config) {
 
 Result<void> read_config(std::string_view text, std::string_view name, Config& config) {
   Reader reader(name, config);
+  // Without exceptions (toml.hpp): the parser stops at its first syntax error.
   const auto parsed = toml::parse(text, name);
   if (parsed) {
     reader.read(parsed.table());

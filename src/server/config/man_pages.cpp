@@ -8,6 +8,7 @@
 namespace tenure::server {
 namespace {
 
+/// Footer of a page.
 std::string source() {
   return "tenure " + std::string(version());
 }
@@ -34,6 +35,7 @@ void each_section(sys::ManPage& page, const Term& term) {
   }
 }
 
+/// tenured(8). The paragraphs repeat what --help has no room for.
 std::string daemon_page() {
   const auto from = source();
   sys::ManPage page(

@@ -76,7 +76,9 @@ Result<std::vector<InitialMember>> parse_members(std::string_view text) {
     }
     members.push_back(*std::move(member));
   }
+  // Sorted, so that the order of the list does not change the cluster id.
   std::ranges::sort(members, {}, &InitialMember::id);
+  // Refused at the start: two members are less available than one.
   if (members.size() == 2) {
     return fail(Errc::invalid_argument,
                 "two members tolerate no failure, because a quorum needs both: use three or five");

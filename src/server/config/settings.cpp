@@ -194,6 +194,7 @@ Result<void> check_address(std::string_view value) {
   return address ? Result<void>{} : std::unexpected(address.error());
 }
 
+/// HTTP is optional, gRPC is not.
 Result<void> check_address_or_off(std::string_view value) {
   return value == "off" ? Result<void>{} : check_address(value);
 }
@@ -241,6 +242,7 @@ void add_node(std::vector<Setting>& all) {
             TENURE_FIELD(node.member_id)));
 }
 
+// Called by add_listen(), because the reference lists the cluster after the addresses.
 void add_cluster(std::vector<Setting>& all) {
   all.push_back(text({"cluster.members",
                       "Initial members of the cluster, the same list on each: id, peer address and "
@@ -379,6 +381,8 @@ void add_service(std::vector<Setting>& all) {
                       TENURE_FIELD(service.watch_buffer_events_max), {1, 10'000'000}));
 }
 
+// Limits of single requests, then of the store. All members must apply the same limits, so they are
+// replicated: the setting takes effect through the log.
 void add_requests(std::vector<Setting>& all) {
   all.push_back(size({"limits.name_bytes_max", "Length of the name of a lock or a space."},
                      TENURE_FIELD(limits.name_bytes_max), {1, mebi}));
@@ -394,6 +398,7 @@ void add_requests(std::vector<Setting>& all) {
                       TENURE_FIELD(limits.renewals_max), {1, 1'000'000}));
   all.push_back(count({"limits.capacity_max", "Permits of a semaphore."},
                       TENURE_FIELD(limits.capacity_max), {1, 4'000'000'000}));
+  // A TTL shorter than a renewal round trip would expire while it is renewed.
   all.push_back(duration({"limits.ttl_min", "Shortest TTL of a lease."},
                          TENURE_FIELD(limits.ttl_min), {milli, day}));
   all.push_back(duration({"limits.ttl_max", "Longest TTL of a lease."},

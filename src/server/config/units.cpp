@@ -20,6 +20,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
+// print() takes the first unit that divides the value.
 // Largest first.
 constexpr std::array time_units{
     Unit{"d", 86'400'000'000}, Unit{"h", 3'600'000'000}, Unit{"m", 60'000'000},
@@ -53,6 +54,7 @@ Result<std::uint64_t> times(std::uint64_t number, std::uint64_t factor, std::str
   return number * factor;
 }
 
+/// `expected` completes the error: "'5 apples' is not …".
 Result<std::uint64_t> parse_with_unit(std::string_view text, std::span<const Unit> units,
                                       std::string_view expected) {
   const auto [digits, unit] = split(text);

@@ -13,6 +13,7 @@ std::string LoginSessions::begin(const auth::Digest& token, Clock::time_point no
 
 std::optional<auth::Digest> LoginSessions::find(std::string_view secret,
                                                 Clock::time_point now) const {
+  // Only the digest is stored, so a memory dump contains no usable cookie.
   const auto it = sessions_.find(auth::digest_of(secret));
   if (it == sessions_.end() || now - it->second.began >= life) {
     return std::nullopt;
@@ -25,6 +26,7 @@ void LoginSessions::end(std::string_view secret) {
 }
 
 void LoginSessions::admit_overload_connection(const auth::Digest& token, Clock::time_point now) {
+  // Expired sessions are removed at the next login only; find() ignores them until then.
   absl::erase_if(sessions_, [&](const auto& login) { return now - login.second.began >= life; });
   const auto is_same = [&](const auto& login) {
     return auth::DigestEqual{}(login.second.token, token);

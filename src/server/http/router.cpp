@@ -14,8 +14,10 @@
 namespace tenure::server::http {
 namespace {
 
+// Page sizes of listings; a byte budget in records.cpp ends a page of large locks earlier.
 constexpr std::size_t page_limit_default = 100;
 constexpr std::size_t page_limit_max = 1000;
+/// Depth for a single lock: more than a page shows, less than would delay the store.
 constexpr Depth in_full{.holders = 1000, .waiters = 1000};
 /// A member this many entries behind is still reading its log.
 constexpr std::uint64_t entries_behind_max = 1000;
@@ -39,6 +41,7 @@ constexpr std::string_view dashboard_policy =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'";
 
+/// Replaces the strict content security policy of API responses: the page needs its own scripts.
 Response file(const Asset& asset) {
   Response response{.content_type = std::string(asset.content_type),
                     .body = std::string(asset.body)};
@@ -50,8 +53,10 @@ Response file(const Asset& asset) {
   return response;
 }
 
+/// nullopt: ready. A load balancer must not send clients to this member for the returned reason.
 std::optional<std::string_view> why_not_ready(const View& view) {
   const auto& log = view.log;
+  // A follower is ready too: it redirects clients to the leader.
   if (!log.is_leader && log.leader == 0) {
     return "the cluster has no leader";
   }
@@ -150,6 +155,7 @@ std::span<const Router::Route> Router::routes() {
 const Router::Route* Router::find(const Request& request) {
   const std::string_view path = request.path;
   for (const auto& route : routes()) {
+    // The path "/" is a full path although it ends in a slash.
     const bool is_beginning = route.path.size() > 1 && route.path.ends_with('/');
     const bool fits = is_beginning ? path.starts_with(route.path) && path.ends_with(route.suffix) &&
                                          path.size() > route.path.size() + route.suffix.size()
@@ -162,9 +168,11 @@ const Router::Route* Router::find(const Request& request) {
 }
 
 std::string Router::allowed(std::string_view path) {
+  // Probes the table, so the Allow header cannot differ from the routes.
   const auto takes = [&](Method method) {
     return find({.path = std::string(path), .method = method}) != nullptr;
   };
+  // Unknown paths also report GET, whose handler then returns 404.
   if (!takes(Method::post)) {
     return "GET, HEAD";
   }
@@ -172,6 +180,7 @@ std::string Router::allowed(std::string_view path) {
 }
 
 auth::Credentials Router::credentials_of(const ClientInfo& client) const {
+  // An invalid token is not replaced by a valid cookie: the client must notice its mistake.
   if (!client.authorization.empty()) {
     return auth::Authorizer::credentials_from(client.authorization);
   }
@@ -201,15 +210,18 @@ bool Router::shows_secret(const ClientInfo& client) const {
 
 std::optional<Response> Router::admit(Request& request) const {
   if (authorizer_ == nullptr) {
+    // Without users every request is admitted; the secret matters for changes only.
     request.client.has_secret = shows_secret(request.client);
     return std::nullopt;
   }
   const auto* route = find(request);
+  // An unknown path needs no permission: its 404 reveals nothing.
   const bool is_open =
       route == nullptr || (route->page == &Router::metrics && options_.open_metrics);
   const auto principal =
       authorizer_->authenticate(credentials_of(request.client), request.client.address);
   const auto denial = principal->authorize(is_open ? auth::Permission::none : route->permission);
+  // Set also if access is denied: the error depends on the user.
   request.access = principal->access();
   return denial ? std::optional(error_response(*denial)) : std::nullopt;
 }
@@ -228,6 +240,7 @@ std::function<bool(std::string_view)> Router::read_filter_of(const Request& requ
   if (authorizer_ == nullptr) {
     return [](std::string_view) { return true; };
   }
+  // An event stream can outlive a logout, so a login is checked for each event.
   const bool is_login = login_of(request.client).has_value();
   const std::shared_ptr<auth::Principal> principal =
       authorizer_->authenticate(credentials_of(request.client), request.client.address);
@@ -243,10 +256,12 @@ void Router::serve(Request request, Reply reply) const {
     reply(*std::move(refused));
     return;
   }
+  // Before the routes: a browser that requests `/` gets the dashboard, other clients the overview.
   if (request.method == Method::get && serve_asset(request, reply)) {
     return;  // Served a dashboard file.
   }
   const auto* route = find(request);
+  // A path that exists for POST only gets 405 instead of a misleading 404.
   if (route == nullptr && allowed(request.path) == "POST") {
     reply(not_allowed("POST"));
     return;
@@ -272,6 +287,8 @@ void Router::front(const Request& /*request*/, Reply reply) const {
   reply(text(200, std::string(front_page())));
 }
 
+// Liveness: the process answers. It does not ask the store, because a restart does not help a
+// member that waits for a leader.
 void Router::health(const Request& /*request*/, Reply reply) const {
   reply(text(200, "ok\n"));
 }
@@ -280,6 +297,7 @@ void Router::openapi(const Request& /*request*/, Reply reply) const {
   reply(json(std::string(openapi_document())));
 }
 
+// Readiness is a property of this member, so it reads the local state without a quorum.
 void Router::ready(const Request& /*request*/, Reply reply) const {
   const Request stale_request{.query = {{"stale", "true"}}};
   read_and_respond(stale_request, std::move(reply), why_not_ready,
@@ -288,6 +306,8 @@ void Router::ready(const Request& /*request*/, Reply reply) const {
                    });
 }
 
+// The gauges are updated on the store's thread; the text is built on the HTTP thread, because it
+// takes longer. A stopped store yields the last values.
 void Router::metrics(const Request& /*request*/, Reply reply) const {
   store_.peek([this, reply = std::move(reply)](const Result<View>& view) mutable {
     if (view) {
@@ -299,6 +319,7 @@ void Router::metrics(const Request& /*request*/, Reply reply) const {
   });
 }
 
+// Answers without a leader: that is when an operator asks.
 void Router::status(const Request& /*request*/, Reply reply) const {
   const Request stale_request{.query = {{"stale", "true"}}};
   read_and_respond(
@@ -322,6 +343,7 @@ void Router::locks(const Request& request, Reply reply) const {
   LockQuery query{.prefix = std::string(request.parameter("prefix").value_or("")),
                   .limit = *limit,
                   .access = request.access};
+  // Denied only if no name under the prefix is readable; otherwise the page omits unreadable names.
   if (!query.access.may_any(auth::Verb::read, query.prefix)) {
     reply(deny(request, auth::Verb::read, query.prefix));
     return;
@@ -341,6 +363,7 @@ void Router::locks(const Request& request, Reply reply) const {
 }
 
 void Router::lock(const Request& request, Reply reply) const {
+  // The rest of the path is the name, which may contain slashes.
   const auto name = request.path.substr(lock_prefix.size());
   if (!request.access.may(auth::Verb::read, name)) {
     // Denied whether or not the lock exists.
@@ -402,17 +425,21 @@ void Router::deadlocks(const Request& request, Reply reply) const {
   const Request stale_request{.query = {{"stale", "true"}}};
   read_and_respond(
       stale_request, std::move(reply),
+      // The log of deadlocks belongs to the store's thread, so it is copied there.
       [this, access = request.access](const View& view) {
         return DeadlockPage{.now = view.now, .records = deadlocks_.latest(access)};
       },
       [](const DeadlockPage& page) { return json(write(page)); });
 }
 
+// Belongs to the HTTP thread, so no copy on the store's thread is needed.
 void Router::history(const Request& request, Reply reply) const {
   const auto after = parse_count(request.parameter("after").value_or("0"));
   reply(after ? json(history_.write(*after)) : error_response(after.error()));
 }
 
+// Open to unauthenticated clients: the dashboard uses it to show a login form or the reason why a
+// button is disabled.
 void Router::rights(const Request& request, Reply reply) const {
   reply(json(write(rights_of(request.client, options_.rights, request.access))));
 }

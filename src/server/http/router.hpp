@@ -25,6 +25,9 @@ namespace tenure::server::http {
 
 /// Maps paths to handlers and enforces their permissions. Handlers copy from the store on its
 /// thread and write the response on the HTTP thread.
+///
+/// serve() does all authentication and the checks by route; handlers check the rights on single
+/// names. Constant after construction, except the login sessions. HTTP thread only.
 class Router {
  public:
   /// Data sources. They outlive the router.
@@ -75,12 +78,15 @@ class Router {
   [[nodiscard]] std::function<bool(std::string_view)> read_filter_of(const Request& request) const;
 
  private:
+  /// Route for path and method; null: none.
   static const Route* find(const Request& request);
+  /// Precedence: Authorization header, login cookie, client certificate.
   [[nodiscard]] auth::Credentials credentials_of(const ClientInfo& client) const;
   /// Token digest of the login session, if the request authenticates by cookie.
   [[nodiscard]] std::optional<auth::Digest> login_of(const ClientInfo& client) const;
   /// Constant-time comparison with the secret.
   [[nodiscard]] bool is_secret(const auth::Digest& digest) const;
+  /// Whether the request carries the server secret, directly or by a login.
   [[nodiscard]] bool shows_secret(const ClientInfo& client) const;
   /// Login without users: exchanges the server secret for a cookie.
   void login_with_secret(const Request& request, Reply reply) const;

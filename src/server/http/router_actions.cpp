@@ -31,6 +31,8 @@ std::string path_segment(std::string_view path, std::string_view prefix, std::st
   return std::string(path.substr(prefix.size(), path.size() - prefix.size() - suffix.size()));
 }
 
+/// Number of released holds, or the error. A free lock is a conflict: the operator expected a
+/// holder.
 Response force_release_response(const Result<Decided>& decided) {
   if (!decided) {
     return error_response(decided.error());
@@ -53,6 +55,7 @@ Response force_release_response(const Result<Decided>& decided) {
 
 void Router::login(const Request& request, Reply reply) const {
   const auto& client = request.client;
+  // Login too: a foreign page could otherwise log the browser in with credentials of an attacker.
   if (const auto forged = csrf_error(client)) {
     reply(problem(403, "Forbidden", *forged));
     return;
@@ -62,11 +65,13 @@ void Router::login(const Request& request, Reply reply) const {
     return;
   }
   const auto credentials = auth::Authorizer::credentials_from(client.authorization);
+  // Only tokens: a browser presents a client certificate with every request anyway.
   const auto* token = std::get_if<auth::Digest>(&credentials);
   if (token == nullptr) {
     reply(problem(400, "Bad Request", "token required: Authorization: Bearer TOKEN"));
     return;
   }
+  // Rejects unknown tokens and records the denial, as for any request.
   const auto principal = authorizer_->authenticate(credentials, client.address);
   const auto denial = principal->authorize(auth::Permission::authenticated);
   // A reload can happen at any time. Everything below uses one consistent snapshot of the policy.
@@ -94,6 +99,7 @@ void Router::login_with_secret(const Request& request, Reply reply) const {
     return;
   }
   const auto digest = auth::digest_of(*token);
+  // The secret has 256 random bits by default, so failed attempts need no further rate limit.
   if (!is_secret(digest)) {
     log::warning("login_denied", {{"address", client.address}});
     reply(problem(403, "Forbidden", "wrong secret"));
@@ -113,12 +119,15 @@ void Router::logout(const Request& request, Reply reply) const {
     reply(problem(403, "Forbidden", *forged));
     return;
   }
+  // Ends the session on the server; the empty cookie with Max-Age 0 removes it from the browser.
   sessions_.end(client.session);
   auto response = json("{}\n");
   response.fields.emplace_back("Set-Cookie", cookie_of(client, "", {}));
   reply(std::move(response));
 }
 
+// With users, the right on the name decides first. rights_of() then applies listen.http_force and,
+// without users, requires the secret.
 bool Router::may_force(const Request& request, std::string_view name, Reply& reply) const {
   const auto& client = request.client;
   const auto forged = csrf_error(client);
@@ -136,6 +145,7 @@ bool Router::may_force(const Request& request, std::string_view name, Reply& rep
   return true;
 }
 
+// Denials are logged as warnings, except those of the policy, which deny() has logged.
 bool Router::may_lock(const Request& request, std::string_view name, Reply& reply) const {
   const auto& client = request.client;
   const auto forged = csrf_error(client);
@@ -157,6 +167,8 @@ bool Router::may_lock(const Request& request, std::string_view name, Reply& repl
   return true;
 }
 
+// acquire() checks the right on the name. The handlers below pass no name: they need the lease that
+// holds the lock, and LockHandlers checks its owner.
 void Router::acquire(const Request& request, Reply reply) const {
   const auto name = path_segment(request.path, lock_prefix, acquire_suffix);
   if (may_lock(request, name, reply)) {
@@ -221,6 +233,8 @@ void Router::check_token(const Request& request, Reply reply) const {
       [resource = core::Resource{.name = name}, wanted = core::FencingToken(token)](
           const View& view) { return copy_token_check(view, resource, wanted); },
       [this](const TokenRecord& record) {
+        // Counted for alerts: a storage that rejects tokens indicates clients that lost their
+        // locks.
         if (record.verdict != TokenVerdict::held) {
           metrics_.fencing_rejected();
         }
@@ -239,6 +253,7 @@ void Router::force_release(const Request& request, Reply reply) const {
     reply(error_response(kind ? token.error() : kind.error()));
     return;
   }
+  // The reason appears in the event and in the log.
   const auto reason = read_body(
       request.body, [](Body& body) { return body.text("reason").value_or(std::string()); });
   if (!reason) {
@@ -249,6 +264,7 @@ void Router::force_release(const Request& request, Reply reply) const {
   core::ForceRelease force{.resource = {.name = name, .kind = *kind},
                            .operator_name = user == nullptr ? request.client.address : user->name,
                            .reason = *reason};
+  // Without a token all holders lose the lock.
   if (*token != 0) {
     force.token = core::FencingToken(*token);
   }

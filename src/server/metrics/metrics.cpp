@@ -61,6 +61,7 @@ double open_files() {
   return error ? 0 : static_cast<double>(std::distance(begin(files), end(files)));
 }
 
+// Of the whole process, user and system time.
 double cpu_seconds() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -207,6 +208,7 @@ void Metrics::snapshot_taken(std::chrono::nanoseconds took) {
   series_->snapshot_seconds->Observe(in_seconds(took));
 }
 
+// The commands in the snapshot were not observed, so the tracker no longer matches the state.
 void Metrics::restored(const core::State& /*state*/) {
   is_in_step_ = false;
 }

@@ -84,6 +84,7 @@ class Metrics final : public Listener {
   /// `ask` is called on the store's thread and must not block.
   void ask_peers(std::function<std::vector<PeerTraffic>()> ask) { ask_peers_ = std::move(ask); }
   /// All metrics in the Prometheus text format 0.0.4. Any thread.
+  /// Also updates the metrics of the process.
   [[nodiscard]] std::string text();
   /// Totals for rates. Any thread.
   [[nodiscard]] Totals totals() const;
@@ -127,6 +128,7 @@ class Metrics final : public Listener {
   /// Sets the series of one peer to its counters.
   void observe_peer(const PeerTraffic& traffic);
 
+  /// All series; the pointers in it are constant after construction.
   std::unique_ptr<Series> series_;
   std::function<std::vector<PeerTraffic>()> ask_peers_;
   std::unique_ptr<Tracker> tracker_;  ///< Store thread only, like the next member.

@@ -77,6 +77,7 @@ void make_locks(const Maker& make, Metrics::Series& series) {
       &make.counters("tenure_denied_total", "Requests denied for lack of a right, by right.");
 }
 
+// Gauges of the state are set at each scrape, counters by events.
 void make_leases(const Maker& make, Metrics::Series& series) {
   series.leases = make.gauge("tenure_leases", "Live leases.");
   series.state_bytes = make.gauge("tenure_state_bytes",
@@ -95,6 +96,7 @@ void make_leases(const Maker& make, Metrics::Series& series) {
   series.renewed_lost = &renewed.Add({{"result", "lost"}});
 }
 
+// Times of the log use the buckets of disk writes; a snapshot can take seconds.
 void make_log(const Maker& make, Metrics::Series& series) {
   series.is_leader = make.gauge("tenure_raft_is_leader", "1 if this member is the leader.");
   series.term = make.gauge("tenure_raft_term", "Current term.");
@@ -127,6 +129,7 @@ void make_log(const Maker& make, Metrics::Series& series) {
                                       "Version of the replicated formats that the cluster uses.");
 }
 
+// Families only: the peers are known later, and members can be added.
 void make_peers(const Maker& make, Metrics::Series& series) {
   series.peer_connected =
       &make.gauges("tenure_peer_connected", "1 if this member can send to the peer.");
@@ -147,6 +150,7 @@ void make_process(const Maker& make, Metrics::Series& series) {
   series.watchers = make.gauge("tenure_watchers", "Open watches and event streams.");
   series.watches_cut = make.counter(
       "tenure_watch_cut_total", "Watches and event streams cancelled because the reader was slow.");
+  // Series per method and code are created by method(), when a route is registered.
   series.requests = &make.counters("tenure_grpc_requests_total",
                                    "Completed gRPC calls by method and status code.");
   series.reload_failed =
@@ -159,6 +163,7 @@ void make_process(const Maker& make, Metrics::Series& series) {
                    "Unix time at which the first certificate of a file expires, by kind of file.");
   series.start_time =
       make.gauge("process_start_time_seconds", "Start time of the process in Unix time.");
+  // Prometheus detects restarts by it, and resets of the counters.
   series.start_time->Set(
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
   series.clock_steering =

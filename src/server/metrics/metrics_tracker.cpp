@@ -5,6 +5,7 @@
 namespace tenure::server {
 
 void Metrics::Tracker::rebuild(const core::State& state) {
+  // Upgraded holds cannot be recovered: the state does not contain the time of their first grant.
   *this = {};
   leases_ = state.leases.all().size();
   next_deadline_ = state.leases.next_deadline();
@@ -62,6 +63,7 @@ std::size_t Metrics::Tracker::leases_expired(const core::Applied& what, const co
   const bool is_new = fresh != nullptr && fresh->create_revision == what.revision;
   // Leases have no end event of their own, so the number is derived from the sizes.
   const auto ended = leases_ + (is_new ? 1 : 0) - state.leases.all().size();
+  // Separates expiries from revocations: before the first deadline no lease can expire.
   const bool has_expired = next_deadline_ && *next_deadline_ <= what.time;
   leases_ = state.leases.all().size();
   next_deadline_ = state.leases.next_deadline();

@@ -128,6 +128,7 @@ auth::Permission permission_for(v1::Operation::WhatCase what) {
 }
 
 std::optional<Error> check_operation(auth::Principal& principal, const v1::Operation& operation) {
+  // The permission of the operation, then the right on each name of an acquire.
   if (auto denial = principal.authorize(permission_for(operation.what_case()))) {
     return std::move(denial->error);
   }

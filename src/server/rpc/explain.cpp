@@ -51,6 +51,7 @@ bool blocks(const Record& other, const core::Wait& wait, const core::Resource& r
 /// `comparisons` counts the compared pairs of the whole reply.
 void write_blockers(const core::Wait& wait, const core::Resource& resource, const View& view,
                     std::size_t& comparisons, v1::Waiter& out) {
+  // Charged before the comparison: one wait with many items must not exceed the bound.
   const auto is_full = [&](std::size_t items) {
     comparisons += items * wait.items.size();
     return out.blockers_size() >= blockers_shown_max || comparisons > comparisons_max;
@@ -150,6 +151,7 @@ std::string who(const std::string& owner, std::uint64_t lease) {
          std::to_string(lease) + ")";
 }
 
+/// Built from the reply, so it contains only what the client may read.
 std::string summary_of(const v1::ExplainResponse& explained, const std::string& name) {
   const auto& lock = explained.lock();
   if (lock.holder_count() == 0 && lock.waiter_count() == 0) {

@@ -83,6 +83,7 @@ void HealthService::role_changed(const LogPosition& log) {
 
 void HealthService::update_roles(const LogPosition& log) {
   const bool has_leader = log.is_leader || log.leader != 0;
+  // Called with every poll, so it acts on changes only.
   if (is_leader_ == log.is_leader && has_leader_ == has_leader) {
     return;
   }
@@ -98,6 +99,7 @@ void HealthService::stop() {
 }
 
 void HealthService::check(const HealthCheckRequest& request, const ReplyPtr<Answer>& reply) {
+  // Updates the roles first, so that a check is never older than the local state.
   context_.store.peek([this, service = request.service(), reply](const Result<View>& view) {
     if (view) {
       update_roles(view->log);

@@ -12,6 +12,7 @@
 namespace tenure::server {
 
 void KeepAliveStream::on_request(v1::LeaseKeepAliveRequest& request) {
+  // A removed user must not keep its leases alive.
   if (finish_if_unauthenticated()) {
     return;
   }

@@ -47,6 +47,7 @@ grpc::Status Leadership::with_leader(grpc::Status status, const LogPosition& log
 
 void Leadership::role_changed(const LogPosition& log) {
   const bool was_leader = std::exchange(is_leader_, log.is_leader);
+  // Only the loss of leadership ends calls; a follower has none that need it.
   if (!was_leader || log.is_leader) {
     return;
   }

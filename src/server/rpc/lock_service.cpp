@@ -65,6 +65,7 @@ PendingAcquire::Request order_of(core::Acquire acquire) {
 void LockService::add_to(Routes& routes) {
   const std::string service = "/tenure.v1.LockService/";
   using enum auth::Permission;
+  // own_lease and lock_names are checked by the handlers, which know the lease and the names.
   routes.add(service + "Lock", lock_names, *this, &LockService::lock);
   routes.add(service + "TryLock", lock_names, *this, &LockService::try_lock);
   routes.add(service + "Unlock", own_lease, *this, &LockService::unlock);
@@ -84,6 +85,7 @@ void LockService::lock(const v1::LockRequest& request, const ReplyPtr<v1::LockRe
     reply->complete(wire::status_of(acquire.error()));
     return;
   }
+  // Names first, then the lease: a user without the right must not learn whether the lease exists.
   if (reply_if_denied(reply, authorize_lock(reply->principal.get(), acquire->items)) ||
       reply_if_denied(context_, reply, acquire->lease)) {
     return;
@@ -107,6 +109,7 @@ void LockService::try_lock(const v1::TryLockRequest& request,
       reply_if_denied(context_, reply, acquire->lease)) {
     return;
   }
+  // Never waits, so it needs no timeout.
   run_lock_call(context_, order_of(*std::move(acquire)), reply);
 }
 
@@ -117,6 +120,7 @@ void LockService::unlock(const v1::UnlockRequest& request,
     reply->complete(wire::status_of(release.error()));
     return;
   }
+  // Releasing needs no right on the name: a user whose right was withdrawn can still release.
   if (reply_if_denied(context_, reply, release->lease)) {
     return;
   }
@@ -149,6 +153,7 @@ void LockService::grant(const v1::LeaseGrantRequest& request,
   grant.address = reply->peer();
   // Leases without a client name are listed by address.
   grant.client = request.client().empty() ? grant.address : request.client();
+  // Last: it prefixes the client name with the authenticated user.
   bind_to_principal(reply->principal.get(), grant);
   propose_and_reply<core::LeaseGranted>(
       context_, reply, std::move(grant),
@@ -180,6 +185,7 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
                    }
                    write(*lease, view, *out.mutable_lease());
                    const auto& owned = view.state.locks.owned(id);
+                   // A lease can hold thousands of items, so they are listed on request only.
                    if (!wants_keys) {
                      return {};
                    }
@@ -201,6 +207,7 @@ void LockService::leases(const v1::LeasesRequest& request,
       context_, reply, consistency_of(request),
       [after = core::LeaseId(request.after()), limit, access = access_of(reply->principal)](
           const View& view, v1::LeasesResponse& out) -> grpc::Status {
+        // Sorted by id, so the last id of a page is the position of the next one.
         const auto page = auth::visible_leases_after(view.state.leases, access, {after, limit});
         for (const auto* lease : page.leases) {
           write(*lease, view, *out.add_leases());

@@ -51,6 +51,7 @@ void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Memb
   for (const auto& member : view.members) {
     members.push_back(&member);
   }
+  // View::members has no defined order.
   std::ranges::sort(members, {}, &MemberStatus::id);
   for (const auto* member : members) {
     auto& written = *out.Add();
@@ -98,6 +99,7 @@ void Membership::add(const v1::MemberAddRequest& request,
                                 reply_to(context_, reply));
 }
 
+// The store rejects an unknown id, and a change that would leave too few voters.
 void Membership::remove(const v1::MemberRemoveRequest& request,
                         const ReplyPtr<v1::MemberRemoveResponse>& reply) {
   context_.store.change_members(RemoveMember{.id = request.id()}, reply_to(context_, reply));

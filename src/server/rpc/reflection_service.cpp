@@ -38,6 +38,7 @@ void add_with_imports(const FileDescriptor& file, std::set<const FileDescriptor*
   }
 }
 
+/// File with its imports, or NOT_FOUND as an error inside the stream, which continues.
 void answer_file(const FileDescriptor* file, ServerReflectionResponse& out) {
   if (file == nullptr) {
     auto& error = *out.mutable_error_response();

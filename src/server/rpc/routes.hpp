@@ -38,8 +38,7 @@ class Routes {
         method.done(static_cast<int>(code));
       };
     }
-    // Unauthenticated calls get a small message limit: their memory is available to anyone on the
-    // network.
+    // Unauthenticated calls get a small message limit: every host on the network can make them.
     const bool is_open = permission == auth::Permission::none;
     router_.add(path, {.open = with_authorization(authorizer_, permission, std::move(open)),
                        .ended = std::move(ended),

@@ -99,7 +99,7 @@ void RpcServer::stop() {
   }
   context_.is_stopping = true;
   // First is_stopping, then the end of connections: a closed connection must not look like a client
-  // that disconnected, whose waits would leave the queue.
+  // that disconnected, because the waits of that client would leave the queue.
   server_->stop_accepting();
   std::promise<void> notified;
   boost::asio::post(context_.store.loop(), [&] {

@@ -15,6 +15,7 @@ namespace tenure::server {
 namespace {
 
 /// Keeps a message well below the 4 MiB default limit of gRPC clients.
+/// An outcome has tens of bytes, except a deadlock with its cycle.
 constexpr int outcomes_per_message_max = 4096;
 /// 10^12 ms, over 30 years; a longer timeout means no timeout.
 constexpr std::uint64_t wait_ms_max = 1'000'000'000'000;
@@ -40,6 +41,8 @@ void SessionStream::on_request(v1::SessionRequest& request) {
       begin(operation);
     }
   }
+  // Flow control. The operations of this message were all accepted, so the limit is exceeded by at
+  // most one message.
   if (in_flight_ >= context_.limits.operations_in_flight_max) {
     pause_reading();
   }
@@ -79,6 +82,7 @@ void SessionStream::acknowledge_hello() {
   });
 }
 
+// A denied operation does not end the stream: other operations of the client continue.
 bool SessionStream::authorize_operation(v1::Operation& operation) {
   if (const auto why = check_operation(*principal_, operation)) {
     reject(operation.id(), *why);
@@ -140,6 +144,7 @@ void SessionStream::begin_acquire(OperationId id, const v1::Acquire& request) {
     reject(id, acquire.error());
     return;
   }
+  // Identifies the wait across streams and leaders: a repeated request has the same key.
   const RequestKey key{.lease = acquire->lease, .request = acquire->request};
   context_.store.propose(
       *std::move(acquire),
@@ -230,6 +235,7 @@ void SessionStream::acquire_decided(OperationId id, RequestKey key, std::uint64_
 
 void SessionStream::wait(OperationId id, RequestKey key, std::uint64_t timeout_ms) {
   if (is_closed_) {
+    // The client disconnected between the proposal and the decision, so it leaves the queue now.
     if (!keep_waits_ && !context_.is_stopping) {
       abandon(key, id);
     }
@@ -282,6 +288,8 @@ void SessionStream::time_out(RequestKey key) {
     return;
   }
   const auto id = it->second.operation;
+  // Detached before the proposal: the stream must not get the outcome twice, from the notice and
+  // from the abandon.
   const auto left = context_.waiters.detach(key, it->second.ticket);
   waits_.erase(it);
   // Another call waits for the same request, so it must stay queued.
@@ -311,6 +319,8 @@ void SessionStream::abandon(RequestKey key, OperationId id) {
 // Leases
 // -------------------------------------------------------------------------------------------
 
+// Idempotent: each operation on a lease calls it, because the stream does not know which leases a
+// reconnected client continues to use.
 void SessionStream::subscribe(core::LeaseId lease, bool is_own) {
   if (is_closed_) {
     return;
@@ -319,6 +329,8 @@ void SessionStream::subscribe(core::LeaseId lease, bool is_own) {
   it->second.is_own |= is_own;
   if (is_new) {
     it->second.ticket =
+        // `this` is safe: closed() and end_for_redirect() unsubscribe before the stream is
+        // destroyed.
         context_.waiters.subscribe(lease, [this](const core::Loss& loss) { lost(loss); });
   }
 }
@@ -410,11 +422,13 @@ void SessionStream::flush() {
 }
 
 void SessionStream::finish_if_idle() {
+  // A due flush still has outcomes to send; flush() checks again.
   if (!is_closed_ && is_half_closed_ && in_flight_ == 0 && waits_.empty() && !is_flush_due_) {
     finish({});
   }
 }
 
+// Called once per undecided operation when leadership is lost; only the first call acts.
 void SessionStream::end_for_redirect(const Error& why) {
   if (is_closed_) {
     return;
@@ -447,6 +461,7 @@ void SessionStream::closed() {
     // A lease granted on another stream may be in use there.
     if (followed.is_own && revoke_leases_ && !context_.is_stopping) {
       ++in_flight_;
+      // Operation id 0: the outcome is not sent, because the stream is closed.
       propose(0, core::RevokeLease{.lease = core::LeaseId(lease)});
     }
   }

@@ -109,6 +109,7 @@ class SnapshotReadService::Reading final : public grpc::Call {
   std::shared_ptr<const std::string>
       bytes_;  ///< Encoded state; null while it is encoded and at the end.
   std::size_t sent_ = 0;
+  /// The call has ended for the service, whether or not its status is written.
   bool is_over_ = false;
 };
 
@@ -131,6 +132,7 @@ void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is
                      "another reader is active; SnapshotRead serves one at a time"});
     return;
   }
+  // Taken before the read completes, so that a second reader is rejected from now on.
   turn_->reader = reading;
   auto look = [this, reading](const Result<View>& view) {
     if (!view) {
@@ -138,6 +140,7 @@ void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is
     } else if (!reading->is_over()) {
       context_.write_header(*view, *reading->head.mutable_header());
       reading->head.set_applied_index(view->log.applied);
+      // The image is a consistent state at one revision, whatever is applied during the encoding.
       encode(core::image_of(view->state), reading);
     }
   };
@@ -152,6 +155,8 @@ void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is
 void SnapshotReadService::encode(core::Image image, const std::shared_ptr<Reading>& reading) {
   turn_->is_encoding = true;
   // The previous encoder has finished: is_encoding was false.
+  // Captures no `this`: the result is posted to the loop, which may run it after the service is
+  // gone.
   encoder_ = std::jthread([&loop = context_.store.loop(), turn = turn_,
                            weak = std::weak_ptr(reading), image = std::move(image)] {
     auto bytes = std::make_shared<const std::string>(core::encode(image));

@@ -16,6 +16,7 @@
 namespace tenure::server {
 namespace {
 
+// Rows per list of the reply.
 constexpr std::uint32_t rows_default = 50;
 constexpr std::uint32_t rows_max = 200;
 /// Maximum number of items visited per list and reply. 2,000 lookups take well below a millisecond,
@@ -49,6 +50,7 @@ class Overview {
   }
 
  private:
+  /// Totals; they count everything, whatever the client may read.
   void write_numbers() {
     out_.set_leader_id(view_.log.leader);
     out_.set_leader_address(view_.log.leader_address);
@@ -87,6 +89,7 @@ class Overview {
           continue;
         }
         if (!is_written) {
+          // A request for several names is one row, with its first wanted name.
           is_written = true;
           write_wait(wait, item);
         }
@@ -162,6 +165,7 @@ class Overview {
     }
   }
 
+  /// Leases of the written rows only: visiting all leases would cost too much.
   void write_leases() {
     // A lease can hold locks of any name, so it is visible only with the right to read all names.
     if (!access_.may_globally(auth::Verb::read)) {

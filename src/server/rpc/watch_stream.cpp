@@ -197,6 +197,7 @@ void WatchStream::pump() {
     if (it == watches_.end()) {
       it = watches_.begin();
     }
+    // Moves on even if the watch has nothing to send, so each pump() starts at another watch.
     next_id_ = it->first + 1;
     if (send_next(it->first, it->second)) {
       return;
@@ -215,6 +216,7 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
         wire::write(*event, entry.previous, *response.add_events());
       }
     }
+    // Then the loop takes the next ones: an empty message would look like a heartbeat.
     // All taken events may be unreadable for this principal.
   } while (response.events_size() == 0 && entry.watch->has_events());
   // Requested after the last event was taken, so a slow reader holds at most one part in memory.

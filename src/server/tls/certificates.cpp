@@ -30,6 +30,7 @@ std::optional<std::chrono::sys_seconds> expiry_of(const X509& certificate) {
   return std::chrono::sys_seconds(std::chrono::seconds(timegm(&time)));
 }
 
+/// nullopt: the file cannot be opened.
 std::optional<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
@@ -93,6 +94,7 @@ Result<void> Certificates::reload() {
     }
     installs.push_back(*std::move(prepared));
   }
+  // Nothing can fail from here on.
   for (auto& install : installs) {
     install();
   }
