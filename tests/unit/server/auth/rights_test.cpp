@@ -117,7 +117,7 @@ RC_GTEST_PROP(Rights, the_rule_found_is_the_one_a_plain_search_finds,
 
   const auto* found = rights.rule_for(name);
   RC_ASSERT((found == nullptr) == (wanted == nullptr));
-  // The macro evaluates all of an expression.
+  // Evaluated before RC_ASSERT, which does not short-circuit the operands of `||`.
   const bool is_same = found == nullptr || *found == *wanted;
   RC_ASSERT(is_same);
 }

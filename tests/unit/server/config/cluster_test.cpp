@@ -53,7 +53,7 @@ TEST(ConfigCluster, a_list_is_read_by_id_whatever_its_order) {
   EXPECT_EQ(parse_members("1=a:1/a:2")->size(), 1U);
 }
 
-// Found by a review: one of them was never read.
+// Regression: one of these settings was never read.
 TEST(ConfigCluster, log_settings_reach_the_store) {
   auto config = member(2);
   config.node.data_dir = "somewhere";
@@ -100,7 +100,7 @@ TEST(ConfigCluster, each_mistake_in_the_list_is_named) {
   expect_words(error_of_list(many), "10 members are too many");
 }
 
-// So the members can start in any order, and no id has to be distributed.
+// The members can therefore start in any order, without distributing an id.
 TEST(ConfigCluster, all_members_find_the_same_cluster_id) {
   const auto id = plan_cluster(member(1)).cluster_id;
   auto turned = member(3,
@@ -137,7 +137,7 @@ TEST(ConfigCluster, a_member_outside_the_list_is_refused_unless_it_joins) {
   EXPECT_EQ(plan.peer_address, "127.0.0.1:7422");
 }
 
-// Its former votes are lost with its data: the same id could vote twice.
+// Its votes were lost with its data directory, so the same id could vote twice in a term.
 TEST(ConfigCluster, an_initial_member_cannot_rejoin_under_its_id) {
   auto config = member(2);
   config.cluster.join = true;
@@ -194,7 +194,7 @@ TEST(ConfigCluster, certificates_come_all_three_or_not_at_all) {
   expect_words(error_of_list(config), "peer_tls.cert: cannot read '/nowhere/cert.pem'");
 }
 
-// What one member accepts all must be able to get.
+// Every request that a member accepts must fit into a message between members.
 TEST(ConfigCluster, requests_are_not_larger_than_what_members_pass_on) {
   auto config = member(1);
   config.service.message_bytes_max = std::size_t{33} << 20U;

@@ -35,7 +35,7 @@ std::string error_of(std::string_view toml) {
   return read ? "" : read.error().detail;
 }
 
-/// A file that is gone after the test.
+/// A file that the destructor removes.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string_view content)
@@ -142,7 +142,7 @@ TEST(Config, all_wrong_types_and_ranges_are_reported_at_once) {
   }
 }
 
-// toml++ 3.3 by itself ends the process at both: by an assertion, and by unreachable code.
+// toml++ 3.3 terminates the process for both: by an assertion and by unreachable code.
 TEST(Config, a_table_header_or_a_character_out_of_place_is_an_error) {
   EXPECT_TRUE(error_of("[!]\n").starts_with("t.toml:1:")) << error_of("[!]\n");
   EXPECT_TRUE(error_of("\xEF\xBA\xBF").starts_with("t.toml:1:"));

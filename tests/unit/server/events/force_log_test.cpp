@@ -1,3 +1,5 @@
+#include "server/events/force_log.hpp"
+
 #include <chrono>
 #include <mutex>
 #include <string>
@@ -8,14 +10,13 @@
 
 #include <gtest/gtest.h>
 
-#include "server/events/force_log.hpp"
 #include "support/store/memory_store.hpp"
 #include "sys/log.hpp"
 
 namespace tenure::test {
 namespace {
 
-/// Lines of the process's log while this lives.
+/// Captures the log lines of the process during its lifetime.
 class Lines {
  public:
   Lines() {
@@ -28,7 +29,7 @@ class Lines {
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
-  /// Those about forced releases.
+  /// The lines about forced releases.
   [[nodiscard]] std::vector<std::string> forced() {
     log::flush();
     const std::scoped_lock lock(mutex_);
@@ -101,7 +102,7 @@ TEST_F(ForceLogTest, an_ordinary_release_is_not_logged) {
   EXPECT_TRUE(lines.forced().empty());
 }
 
-// Followers apply what the leader decided, and a member that starts replays its log.
+// Followers and restarting members apply the same entries, but only the leader logs them.
 TEST_F(ForceLogTest, a_member_that_does_not_lead_logs_nothing) {
   MemoryStore leader;
   leader.replicate_to({&store});

@@ -1,3 +1,5 @@
+#include "server/events/watch_hub.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "core/state_machine.hpp"
-#include "server/events/watch_hub.hpp"
 
 namespace tenure::server {
 namespace {
 
-/// A state that remembers more events than one replay looks at.
+/// A state that retains more events than one part of a replay copies.
 class WatchReplay : public testing::Test {
  protected:
   static constexpr std::size_t events = (2 * WatchHub::replay_max) + 100;
@@ -77,7 +78,7 @@ class WatchReplay : public testing::Test {
   int ready_ = 0;
 };
 
-// The replay takes the thread of the store. limits.events_max may be 100 million.
+// A replay runs on the thread of the store, and limits.events_max may be 100 million.
 TEST_F(WatchReplay, a_long_replay_is_copied_in_parts) {
   const auto watch = this->watch();
   auto revisions = take(*watch);

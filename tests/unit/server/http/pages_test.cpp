@@ -99,7 +99,7 @@ TEST(HttpPages, semaphores_and_ranges_show_their_claims) {
   EXPECT_EQ(status_of(service.get("/v1/locks/k")), 404);
 }
 
-// Whatever bytes clients choose, the answer is JSON.
+// Names are arbitrary bytes; the response must be valid JSON in any case.
 TEST(HttpPages, binary_names_give_valid_json) {
   HttpService service;
   service.grant_lease(7);
@@ -177,7 +177,7 @@ TEST(HttpPages, every_member_shows_the_cluster_and_its_leader) {
   service.store.follow(2, "10.0.0.2:7420");
   const auto page = body_of(service.get("/v1/cluster"));
   EXPECT_HAS(page, R"("role":"follower","leader":"2","leader_address":"10.0.0.2:7420","term":"2")");
-  // Only a leader knows how far the others are.
+  // Only the leader knows the progress of the other members.
   EXPECT_EQ(page.find("match"), std::string::npos);
   EXPECT_EQ(status_of(service.get("/readyz")), 200);
 }
@@ -217,17 +217,17 @@ TEST(HttpPages, an_invalid_request_returns_a_problem_document) {
   EXPECT_HAS(nothing, R"({"type":"about:blank","title":"Not Found","status":404)");
 }
 
-TEST(HttpPages, curl_can_use_it) {
+TEST(HttpPages, curl_can_read_the_status) {
   HttpService service;
   const auto command = "curl -sS -o /dev/null -w '%{http_code} %{content_type}' http://127.0.0.1:" +
                        std::to_string(service.port) + "/v1/status";
   auto* curl = ::popen(command.c_str(), "r");
   ASSERT_NE(curl, nullptr);
-  std::string said(100, '\0');
-  said.resize(std::fread(said.data(), 1, said.size(), curl));
+  std::string output(100, '\0');
+  output.resize(std::fread(output.data(), 1, output.size(), curl));
 
   EXPECT_EQ(::pclose(curl), 0);
-  EXPECT_EQ(said, "200 application/json");
+  EXPECT_EQ(output, "200 application/json");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace tenure::server::http {
 namespace {
 
-/// A state that is larger than what one answer may copy.
+/// A state that exceeds the size limit of a response.
 class HttpRecords : public core::CoreTest {
  protected:
   static core::LeaseId lease(std::uint64_t i) { return core::LeaseId{i + 1}; }
@@ -99,7 +99,7 @@ TEST_F(HttpRecords, a_graph_is_incomplete_when_it_is_large) {
   EXPECT_LT(graph.locks.size(), 30U) << "200 KB each";
 }
 
-// Each wait is for 64 locks.
+// Each wait requests 64 locks.
 TEST_F(HttpRecords, a_graph_looks_at_a_limited_number_of_items) {
   grant(41);
   std::vector<core::Item> items;

@@ -16,7 +16,7 @@ using core::EventType;
 using core::LeaseId;
 using namespace std::chrono_literals;
 
-/// The real state machine, with metrics that hear of each command.
+/// The real state machine, with metrics that observe each command.
 class MetricsTest : public core::CoreTest {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class MetricsTest : public core::CoreTest {
         after);
   }
 
-  /// The value of a series as it is printed, or "" if there is none.
+  /// The exported value of a series; empty if it does not exist.
   std::string value(const std::string& series) {
     const LogPosition log{.is_leader = true, .term = 3, .commit = 9, .applied = 8};
     metrics.observe({.state = machine.state(), .log = log, .now = machine.state().now});
@@ -147,7 +147,7 @@ TEST_F(MetricsTest, refusals_deadlocks_and_limits_are_counted) {
   EXPECT_EQ(value(R"(tenure_limit_rejected_total{limit="leases_max"})"), "1");
 }
 
-// A server that starts with a snapshot holds locks whose grant this process never heard of.
+// After a start from a snapshot, the process has not observed the grants of the held locks.
 TEST_F(MetricsTest, earlier_holds_are_known_from_the_first_command) {
   apply(core::Acquire{.lease = ann, .request = fresh(), .items = {lock("a")}});
   apply(core::Acquire{.lease = bob, .request = fresh(), .items = {lock("a")}});

@@ -36,7 +36,7 @@ std::string on_the_wire(const Frame& frame) {
   return wire;
 }
 
-/// What a reader makes of these bytes, given in pieces.
+/// Messages and errors of a FrameReader that receives these bytes in pieces.
 std::vector<Result<Message>> read_in_pieces(const std::string& wire, std::size_t piece) {
   FrameReader reader({});
   std::vector<Result<Message>> found;
@@ -93,8 +93,8 @@ Message any_message() {
   }
 }
 
-// Every message arrives as it was sent, however the stream is cut. Bytes are equal only if all
-// fields are, since there is one way only to write each.
+// Every message round-trips for any fragmentation of the stream. The encoding is canonical, so
+// equal bytes imply equal fields.
 RC_GTEST_PROP(PeersCodec, every_message_arrives_as_it_was_sent, ()) {
   const auto sent = any_message();
   const auto wire = on_the_wire(encode(sent)) + on_the_wire(encode(sent));
@@ -124,7 +124,7 @@ RC_GTEST_PROP(PeersCodec, random_bytes_are_refused_and_never_crash, (const std::
   static_cast<void>(receiver.chunk(frame, {}));
 }
 
-// A bit that flipped on the way must not become an entry of the log.
+// A bit flipped in transit must not reach the log.
 RC_GTEST_PROP(PeersCodec, a_changed_byte_is_always_detected, ()) {
   const auto sent = any_message();
   auto wire = on_the_wire(encode(sent));
@@ -136,7 +136,7 @@ RC_GTEST_PROP(PeersCodec, a_changed_byte_is_always_detected, ()) {
   }
 }
 
-// Bytes behind a right checksum come from a member, but maybe from a broken one.
+// A valid checksum excludes transmission errors, but not a faulty sender.
 RC_GTEST_PROP(PeersCodec, a_sealed_frame_of_random_words_never_crashes, (const std::string& meta)) {
   for (int kind = 0; kind < 70; ++kind) {
     const auto sealed = static_cast<char>(kind) + meta;
@@ -178,7 +178,7 @@ TEST(PeersCodec, payloads_are_shared_and_not_copied) {
   EXPECT_EQ(frame.bodies.front().bytes.data(), payload->data());
 }
 
-// A follower that is far behind is sent the whole log in one message.
+// The leader sends a lagging follower its whole log in one message.
 TEST(PeersCodec, a_long_message_is_split_into_several_that_mean_the_same) {
   AppendEntries all{
       .term = Term{9}, .previous = Index{100}, .previous_term = Term{3}, .commit = Index{120}};

@@ -58,7 +58,7 @@ class HandshakeThreads {
   inline static std::set<std::thread::id> threads_;
 };
 
-// The loop is the thread of Raft: its heartbeats would wait for the handshakes.
+// The loop is the thread of Raft: handshakes on it would delay heartbeats.
 TEST_F(PeersHandshake, the_thread_of_the_loop_computes_no_handshake) {
   const HandshakeThreads threads;
   const auto one = with_tls(1, ours);
@@ -78,7 +78,7 @@ TEST_F(PeersHandshake, the_thread_of_the_loop_computes_no_handshake) {
   EXPECT_FALSE(all.contains(acceptor->on_loop(id)));
 }
 
-// The public-key operations of a flood would keep members out.
+// Otherwise the public-key operations of a flood would delay the handshakes of members.
 TEST_F(PeersHandshake, a_connection_beyond_the_limit_of_handshakes_is_closed_at_once) {
   auto options = with_tls(2, ours);
   options.handshakes.per_second = {.total_max = 0, .each_max = 0};

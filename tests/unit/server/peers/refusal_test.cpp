@@ -52,7 +52,7 @@ TEST_F(PeersRefusal, another_secret_is_refused_and_the_same_is_not) {
   one.self.secret = "right";
   two.self.secret = "wrong";
   begin(one, two);
-  // Who is called shows its proof first, so the caller goes away.
+  // The acceptor sends its proof first, so the initiator closes the connection.
   EXPECT_TRUE(eventually([&] { return initiator->reports_about("secret mismatch"); }));
   EXPECT_FALSE(initiator->is_connected_to(2));
 
@@ -91,7 +91,7 @@ TEST_F(PeersRefusal, a_version_before_the_oldest_is_refused_with_both_numbers) {
   EXPECT_TRUE(eventually([&] { return end.reports_about("supports versions 2 to 3"); }));
 }
 
-// An initial member that lost its directory has lost its vote.
+// An initial member that lost its directory has lost the record of its votes.
 TEST_F(PeersRefusal, a_voter_with_a_new_incarnation_is_refused_at_both_ends) {
   auto one = TestPeer::options(1);
   auto two = TestPeer::options(2);
@@ -117,7 +117,7 @@ TEST_F(PeersRefusal, a_voter_with_a_new_incarnation_is_refused_at_both_ends) {
       << "nor is it called";
 }
 
-// Two of three that lost their directories would else be a majority that knows nothing.
+// Otherwise two of three members with lost directories would form a majority without the log.
 TEST_F(PeersRefusal, an_initial_member_with_a_new_incarnation_is_quarantined) {
   auto one = TestPeer::options(1);
   one.self.incarnation = raft::Incarnation{11};
@@ -219,7 +219,7 @@ TEST_F(PeersRefusal, a_handshake_in_progress_is_not_evicted_by_idle_connections)
   EXPECT_EQ(connections.front()->read(1), "") << "it was closed";
   handshake.write(encode(Proof{.proof = std::string(32, 'x')}).head);
 
-  // It is still heard.
+  // Its connection is still open.
   EXPECT_TRUE(eventually([&] { return end.reports_about("secret mismatch with member 1"); }));
 }
 
@@ -276,12 +276,12 @@ TEST_F(PeersRefusal, a_certificate_of_another_member_is_refused_at_both_ends) {
   begin(std::move(thief), with_tls(2, ours, "URI:tenure:member/2"));
   expect_connection();
 
-  // The called one: its certificate is for 2, and 3 was meant.
+  // At the initiator: it expects member 3, and the acceptor has the certificate of member 2.
   initiator->set_members({{3, acceptor->address()}});
   EXPECT_TRUE(eventually([&] { return initiator->reports_about("and not for member 3"); }));
 }
 
-// The files of a client of the same authority, for example. A program before this one may use them.
+// For example the certificate of a client of the same authority.
 TEST_F(PeersRefusal, a_certificate_that_names_no_member_is_refused) {
   const auto client = ours.sign({.name = "client", .alternatives = "IP:127.0.0.1"});
   const auto made = make_contexts(files(ours, client), raft::MemberId{1});
@@ -301,7 +301,7 @@ TEST_F(PeersRefusal, authorities_of_members_and_clients_are_compared_by_their_ce
   EXPECT_FALSE(have_common_certificate(one, "nothing"));
 }
 
-// It listens at the address of a member and has no secret.
+// An attacker may listen at the address of a member without the secret.
 TEST_F(PeersRefusal, a_refusal_without_a_proof_does_not_stop_a_member) {
   std::atomic<int> refusals = 0;
   const test::FakePeer impostor([&](const ReceivedFrame& /*hello*/) {
@@ -336,7 +336,7 @@ TEST_F(PeersRefusal, tls_against_plain_is_refused) {
   expect_refusal("peer_unreachable peer=2", "the peer may use TLS");
 }
 
-// Before anything is written, and not by the other members only.
+// Catches invalid files that only a connection to another member would reveal.
 TEST_F(PeersRefusal, wrong_files_are_refused_by_the_name_of_their_setting) {
   const auto error = [](const PeerTls& tls) {
     const auto made = make_contexts(tls, raft::MemberId{1});

@@ -37,7 +37,7 @@ class PeersRegistry : public ::testing::Test {
   test::Reports reports;
 };
 
-// It could have voted and acknowledged before.
+// The former incarnation may have voted and acknowledged entries.
 TEST_F(PeersRegistry, a_voter_with_a_new_incarnation_is_refused_also_after_a_restart) {
   {
     auto known = open();
@@ -71,7 +71,7 @@ TEST_F(PeersRegistry, a_standby_may_have_a_new_incarnation) {
   EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
-// Its directory was replaced again between the last handshake and its promotion.
+// The directory may be replaced again between the last handshake and the promotion.
 TEST_F(PeersRegistry, a_member_promoted_while_offline_is_recorded_when_it_connects) {
   auto known = open();
   known.set_members({voter(three), standby(two)});
@@ -96,7 +96,7 @@ TEST_F(PeersRegistry, a_member_removed_and_added_again_may_have_a_new_incarnatio
   EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
-// The list of a snapshot comes first, and may be older than those of the log behind it.
+// Replay starts with the member list of the snapshot, which may be older than the recorded members.
 TEST_F(PeersRegistry, member_lists_during_replay_forget_no_member) {
   {
     auto known = open();
@@ -124,7 +124,7 @@ TEST_F(PeersRegistry, a_damaged_file_is_refused_by_name) {
   }
 }
 
-// A full disk must not part the members.
+// A full disk must not disconnect the members.
 TEST_F(PeersRegistry, a_failed_write_is_reported_once_and_repeated) {
   std::filesystem::create_directories(folder / "away");
   auto opened = PeerRegistry::open(folder / "away" / "peers", reports.report());

@@ -124,7 +124,8 @@ TEST(PeersTransport, entries_of_all_sizes_arrive_whole) {
   }
 }
 
-// What is lost stays lost: an order with holes is Raft's business, an old message is not.
+// Messages of the broken connection are not sent again: Raft tolerates loss, but the transport must
+// not deliver a message twice.
 TEST(PeersTransport, a_broken_connection_is_reestablished_without_duplicates) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
@@ -210,7 +211,7 @@ TEST(PeersTransport, a_full_queue_drops_messages_and_keeps_their_order) {
   EXPECT_LT(payload.use_count(), 60) << "what is dropped is let go";
   proxy.clog(false);
 
-  const auto passed = one.counts(2).messages_sent - 1;  // The proof is one, too.
+  const auto passed = one.counts(2).messages_sent - 1;  // The proof counts as a message.
   ASSERT_TRUE(eventually([&] { return two.received_count() == passed; }));
   std::uint64_t last = 0;
   for (const auto& got : two.received()) {
@@ -275,8 +276,7 @@ TEST(PeersTransport, connections_to_removed_members_are_closed) {
   EXPECT_FALSE(one.is_connected_to(2));
 }
 
-// The rest of the cluster goes on while a snapshot is on its way, and a heartbeat does not wait for
-// the end of it.
+// A snapshot in transit must not delay heartbeats.
 TEST(PeersTransport, a_large_snapshot_is_interleaved_with_other_messages) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
@@ -322,7 +322,7 @@ TEST(PeersTransport, a_snapshot_resumes_after_a_disconnect) {
   EXPECT_LT(proxy.bytes(), size + (std::size_t{2} << 20)) << "the transfer restarted";
 }
 
-// R6: the leader asks again and again while one is on its way.
+// R6: the leader requests the same transfer repeatedly while one is in progress.
 TEST(PeersTransport, only_one_snapshot_at_a_time_goes_to_a_peer) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
@@ -339,7 +339,7 @@ TEST(PeersTransport, only_one_snapshot_at_a_time_goes_to_a_peer) {
   ASSERT_TRUE(eventually([&] {
     one.send(2, snapshot_of(body, 11));
     return snapshots(two).size() == 2;
-  })) << "and when it has arrived, the next can go";
+  })) << "the next snapshot is sent after the first has arrived";
   EXPECT_EQ(snapshots(two)[0].snapshot.mark.index, Index{9});
   EXPECT_EQ(snapshots(two)[1].snapshot.mark.index, Index{11});
 }
@@ -362,7 +362,7 @@ TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
   });
 
   EXPECT_TRUE(before);
-  EXPECT_FALSE(during) << "no other snapshot has to be read";
+  EXPECT_FALSE(during) << "another snapshot is accepted during a transfer";
   ASSERT_TRUE(eventually([&] { return !snapshots(two).empty(); }));
   EXPECT_EQ(snapshots(two)[0].snapshot.mark.index, Index{9});
   EXPECT_EQ(snapshots(two)[0].term, Term{6});
@@ -370,7 +370,7 @@ TEST(PeersTransport, a_snapshot_on_its_way_arrives_in_the_newest_term) {
     return one.on_loop([&] { return one.transport().takes_snapshot(MemberId{2}, Term{6}); });
   }));
   EXPECT_FALSE(one.on_loop([&] { return one.transport().takes_snapshot(MemberId{3}, Term{6}); }))
-      << "to no peer";
+      << "member 3 is not a peer";
 }
 
 TEST(PeersTransport, a_snapshot_beyond_the_limit_is_not_taken) {

@@ -49,7 +49,7 @@ std::vector<Frame> answer_as_version_2(const ReceivedFrame& frame) {
   return frames;
 }
 
-/// The parts of a frame as they arrive.
+/// The frame as its receiver reads it.
 ReceivedFrame arrived(const Frame& frame) {
   return {.meta = std::string_view(frame.head).substr(frame_prefix_bytes), .body = {}};
 }
@@ -80,7 +80,7 @@ TEST(PeersVersions, versions_of_a_peer_are_known_while_it_is_connected) {
   EXPECT_TRUE(eventually([&] { return !versions_of(initiator, 2).has_value(); }));
 }
 
-// A cluster is upgraded one member at a time.
+// During a rolling upgrade, members of both versions communicate.
 TEST(PeersVersions, an_acceptor_of_version_2_gets_a_hello_of_version_2) {
   const FakePeer old(answer_as_version_2);
   TestPeer initiator(member(1));
@@ -105,7 +105,7 @@ TEST(PeersVersions, an_initiator_of_version_2_gets_a_welcome_of_version_2) {
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(check_hello(*read, options.self).reason, Reason{});
   EXPECT_EQ(read->versions, versions_before_3);
-  // Version 2 refuses bytes behind the fields that it knows.
+  // Version 2 rejects bytes after its last known field.
   Welcome welcome{.version = 2, .nonce = make_nonce()};
   auto longer = welcome;
   longer.version = 3;
@@ -136,7 +136,7 @@ TEST(PeersVersions, invalid_cluster_versions_are_refused) {
   EXPECT_FALSE(decode_hello(arrived(encode(hello))).has_value());
 }
 
-// Else a process between two members could make a member seem older than it is.
+// Otherwise a man in the middle could downgrade the version of a member.
 TEST(PeersVersions, the_proof_covers_the_cluster_versions) {
   const Hello hello{.nonce = "n", .versions = raft::newest_versions()};
   auto older = hello;

@@ -14,7 +14,7 @@ namespace {
 
 using boost::asio::local::datagram_protocol;
 
-/// Listens as systemd would.
+/// A notification socket, as systemd provides it.
 class Systemd : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -18,7 +18,7 @@ core::Command grant(std::uint64_t lease) {
   return core::GrantLease{.id = LeaseId{lease}, .ttl = std::chrono::minutes(10)};
 }
 
-// An entry of the first few that come would cost every member a write of its own.
+// A second entry for the first of these commands would cost every member an additional write.
 TEST(RaftBatches, commands_that_arrive_during_a_write_form_one_entry) {
   RaftGroup group(3);
   auto& leader = group.elect();
@@ -37,7 +37,7 @@ TEST(RaftBatches, commands_that_arrive_during_a_write_form_one_entry) {
   EXPECT_EQ(leader.store().position().last, before + 2);
 }
 
-// The disk would be idle for as long as it takes to apply and to answer.
+// Otherwise the disk would be idle while the member applies the entry and replies.
 TEST(RaftBatches, the_next_entry_is_on_its_way_to_the_disk_before_the_last_one_is_answered) {
   RaftGroup group(1);
   auto& alone = group.at(1);
@@ -57,7 +57,7 @@ TEST(RaftBatches, the_next_entry_is_on_its_way_to_the_disk_before_the_last_one_i
   EXPECT_EQ(last_when_decided, std::vector<std::uint64_t>(2, before + 2));
 }
 
-// An entry on a majority is committed. Waiting for the own disk would block all clients.
+// An entry on a majority is committed, even if the disk of the leader blocks.
 TEST(RaftBatches, a_leader_whose_disk_takes_nothing_goes_on) {
   RaftGroup group(3);
   auto& leader = group.elect();

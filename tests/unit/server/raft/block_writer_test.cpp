@@ -1,3 +1,5 @@
+#include "server/raft/block_writer.hpp"
+
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/raft/block_writer.hpp"
 #include "support/raft/folder.hpp"
 
 namespace tenure::server::raft {
@@ -19,8 +20,8 @@ std::string pattern(std::size_t bytes, std::size_t seed) {
   return text;
 }
 
-/// A file of zeros, and what it should have; on a disk and in memory, which differ in what they let
-/// us do.
+/// A file of zeros and its expected content, on a disk and on tmpfs, which differ in their support
+/// for direct I/O.
 class BlockWriterTest : public testing::TestWithParam<std::filesystem::path> {
  protected:
   File make(std::size_t bytes) {

@@ -189,7 +189,7 @@ TEST_F(RaftCluster, a_member_with_an_old_log_is_brought_up_by_a_snapshot) {
   EXPECT_GE(peek(*nodes.at(behind - 1)).snapshot, 50U);
 }
 
-/// With a member that only a snapshot can bring up.
+/// A cluster with a member that needs a snapshot to catch up.
 class RaftClusterBehind : public RaftCluster {
  protected:
   [[nodiscard]] NodeOptions eager(std::uint64_t id) {
@@ -233,7 +233,7 @@ TEST_F(RaftClusterBehind, a_leader_whose_snapshot_is_damaged_sends_a_new_one) {
   EXPECT_TRUE(is_unreadable_reported()) << reports.all();
 }
 
-// It may be large, and the library wants to send it again and again.
+// A snapshot may be large, and libraft requests the transfer repeatedly.
 TEST_F(RaftClusterBehind, a_snapshot_is_not_read_while_another_is_on_its_way) {
   test::write_content(file, "torn");  // So that reading it is noticed.
   network.set_busy_with_snapshots(true);
@@ -259,7 +259,7 @@ TEST_F(RaftCluster, a_member_joins_votes_and_leaves) {
   EXPECT_TRUE(test::eventually([&] { return agree(); }));
   nodes.at(3)->stop();
   nodes.at(3).reset();
-  start(joining);  // It has a log by now, and goes on with it.
+  start(joining);  // The member has a log now, and continues with it.
   const auto removed = change(elect(4), RemoveMember{.id = 4});
 
   EXPECT_TRUE(removed.has_value() || removed.error() == Errc::unavailable)
@@ -307,7 +307,7 @@ TEST_F(RaftCluster, an_invalid_bootstrap_is_refused_and_nothing_is_written) {
   }
 }
 
-// R2: a member that is alone becomes a cluster by a planned restart.
+// R2: a single node becomes a cluster by a planned restart.
 TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
   std::uint64_t token = 0;
   core::Revision revision{};
@@ -344,7 +344,7 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
   EXPECT_GE(client.ask([](const View& view) { return view.state.now; }), time);
   EXPECT_TRUE(test::eventually([&] { return agree(); }));
 
-  // Found by docs/how_to/run_a_cluster.md: a snapshot of index 1 was never sent.
+  // Regression: a snapshot of index 1 was never sent.
   auto joining = options(4);
   joining.initial_members = {};
   joining.bootstrap_mode = BootstrapMode::join;
@@ -354,7 +354,7 @@ TEST_F(RaftCluster, a_single_member_seeds_a_cluster_that_goes_on_where_it_was) {
 }
 
 // 002.108: also when a single node is restored from a backup that is older than its last tokens.
-// Storage would refuse the new holders, or worse, take an old one for a new one.
+// With smaller tokens, storage would refuse new holders or accept a stale one.
 TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watches) {
   const auto backup = folder / "backup";
   std::uint64_t last_token = 0;
@@ -398,7 +398,7 @@ TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watc
   EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 2U);
 }
 
-// A client may have been granted a lock after the backup, and rely on it for one ttl.
+// A client may have acquired a lock after the backup, and relies on it for up to one TTL.
 TEST_F(RaftCluster, a_restored_backup_grants_nothing_before_the_longest_ttl) {
   {
     const auto node = test::started(test::small_node(folder / "alone", reports));
@@ -442,7 +442,7 @@ TEST_F(RaftCluster, a_state_that_is_too_large_is_seeded_without_its_leases) {
   const auto node = test::started(restored);
   RaftClient client(*node);
 
-  // The client of the lease that was dropped may rely on it for its ttl.
+  // The client of the dropped lease may rely on it for its TTL.
   EXPECT_EQ(seeded->grants_after, core::longest_ttl(*core::decode(*body)));
   EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 0U);
   EXPECT_GT(client.ask([](const View& view) { return view.state.revision.get(); }), seed_step);

@@ -60,7 +60,7 @@ TEST(RaftCrash, repeated_kills_lose_no_acknowledged_command) {
       acquire_for_ever(options, next_lock, ends[1]);
     }
     ::close(ends[1]);
-    // After a different number of answers each time, and in the middle of the next.
+    // Kills after a different number of replies in each round, during the next command.
     const int answers = 10 + round * 17 % 90;
     Acknowledged acknowledged{};
     int heard = 0;

@@ -1,10 +1,11 @@
+#include "server/raft/durable_end.hpp"
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "server/raft/durable_end.hpp"
 #include "server/raft/journal.hpp"
 #include "support/raft/journal.hpp"
 
@@ -15,8 +16,8 @@ using test::content_of;
 using test::write_content;
 class RaftDurableEnd : public JournalTest {};
 
-// The last group has no later one that would show that it had been durable. Cutting it off would
-// take back entries that this member acknowledged.
+// No later group proves that the last group was durable. Truncating it could drop entries that this
+// member acknowledged.
 TEST_F(RaftDurableEnd, a_changed_byte_in_the_last_acknowledged_group_is_damage) {
   {
     auto opened = open();
@@ -56,7 +57,7 @@ TEST_F(RaftDurableEnd, an_acknowledged_end_that_reads_as_zeros_is_damage) {
   EXPECT_FALSE(open().has_value());
 }
 
-// A start without a write in between must not forget what the start before knew.
+// A restart without a write must keep the recorded end.
 TEST_F(RaftDurableEnd, damage_of_an_acknowledged_end_is_found_after_an_idle_restart) {
   {
     auto opened = open();
@@ -99,7 +100,7 @@ TEST_F(RaftDurableEnd, a_damaged_copy_of_the_durable_end_is_covered_by_the_other
   }
 }
 
-// A directory of an earlier version has no such file.
+// A directory of an earlier version has no record of the durable end.
 TEST_F(RaftDurableEnd, a_log_without_a_durable_end_is_read_and_gets_one) {
   {
     auto opened = open();
@@ -113,7 +114,7 @@ TEST_F(RaftDurableEnd, a_log_without_a_durable_end_is_read_and_gets_one) {
   EXPECT_EQ(reports.warnings(), 0U) << reports.all();
 }
 
-// It only weakens a check, so it must not keep a member from working.
+// A missing record only weakens a check, so a member continues without it.
 TEST_F(RaftDurableEnd, a_durable_end_that_cannot_be_recorded_is_reported_once_and_the_log_goes_on) {
   std::filesystem::create_directory(folder / "durable_end");
   {

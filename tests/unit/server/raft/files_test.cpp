@@ -44,7 +44,7 @@ TEST(RaftSnapshotFile, a_newer_snapshot_is_never_replaced_by_an_older_one) {
   EXPECT_GT(file.bytes(), 8U);
 }
 
-// It goes to the disk in pieces of a megabyte, so that others need not wait for all of it.
+// The file is written in pieces of a megabyte, so that other writes can interleave.
 TEST(RaftSnapshotFile, a_large_snapshot_is_read_back_whole) {
   const TemporaryFolder folder;
   std::string body((std::size_t{3} << 20) + 5, '\0');
@@ -158,7 +158,7 @@ TEST(RaftFolder, a_folder_of_an_earlier_version_gets_an_incarnation_and_keeps_it
   EXPECT_EQ(Folder::open(folder.path(), {})->incarnation(), incarnation);
 }
 
-// Drawing another one would make it a stranger to the others.
+// With a new incarnation, the other members would refuse this one.
 TEST(RaftFolder, an_incarnation_that_cannot_be_read_is_refused) {
   const TemporaryFolder folder;
   for (const auto* damaged : {"incarnation", "incarnation x\norigin 1", "incarnation 5\norigin"}) {

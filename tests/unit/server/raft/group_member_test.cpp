@@ -1,3 +1,5 @@
+#include "server/raft/group_member.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -12,7 +14,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/raft/group_member.hpp"
 #include "support/raft/event_line.hpp"
 #include "support/raft/voters.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using test::three;
 
-/// Records what leaves the member.
+/// Records the messages and actions of the member.
 class Records final : public Environment {
  public:
   void save_vote(Term /*term*/, MemberId /*voted_for*/) override { effects.emplace_back("vote"); }
@@ -94,7 +95,7 @@ class RaftGroupMember : public ::testing::Test {
     member.receive(MemberId{sender}, message);
     carry_out();
   }
-  /// With the votes of member 2.
+  /// Wins an election with the vote of member 2.
   void lead() {
     now = member.deadline().value();
     member.set_time(now);
@@ -116,7 +117,7 @@ TEST_F(RaftGroupMember, the_configuration_reaches_the_network_and_not_the_owner)
   EXPECT_TRUE(actions.empty());
 }
 
-// A vote that is not durable could be given twice.
+// After a crash, a vote that is not durable could be granted twice.
 TEST_F(RaftGroupMember, a_vote_is_saved_before_it_is_sent) {
   receive(2,
           RequestVote{
@@ -138,7 +139,7 @@ TEST_F(RaftGroupMember, a_change_of_the_role_is_an_action_for_the_owner) {
   EXPECT_EQ(role->last, member.replica().log().last());
 }
 
-// The member would stop, or apply something else.
+// Such a peer would stop, or apply a different change.
 TEST_F(RaftGroupMember, a_peer_that_cannot_read_entries_gets_none_and_is_reported_once) {
   environment.versions[MemberId{3}] = {.newest = core::version_1, .wanted = core::version_1};
   lead();
@@ -186,7 +187,7 @@ TEST_F(RaftGroupMember, a_removed_peer_that_requests_votes_gets_a_notice) {
   EXPECT_TRUE(environment.sent_to<RemovalNotice>(3).empty());
 }
 
-// It does not know yet which members there are.
+// A joining member does not have the member list yet.
 TEST_F(RaftGroupMember, a_joining_member_sends_no_removal_notices) {
   GroupMember joining{{.id = MemberId{5}}, environment};
   joining.start({});

@@ -76,7 +76,7 @@ TEST_F(RaftJournal, an_entry_larger_than_a_segment_gets_one_of_its_own) {
   EXPECT_EQ(payloads(open().value())[1].size(), 10'000U);
 }
 
-// Prepared files must not pile up with every start.
+// Prepared segments must not accumulate over restarts.
 TEST_F(RaftJournal, a_start_takes_the_segments_that_are_ready_already) {
   for (int start = 0; start < 5; ++start) {
     auto opened = open();
@@ -260,7 +260,7 @@ TEST_F(RaftJournal, another_version_and_another_cluster_are_refused_by_name) {
       << other_cluster.error().detail;
 }
 
-// What is left of a log that an installed snapshot replaced must not come back in a later start.
+// A log that an installed snapshot replaced must not reappear after a restart.
 TEST_F(RaftJournal, a_log_that_does_not_contain_the_snapshot_is_removed_for_good) {
   {
     auto opened = open();
@@ -314,7 +314,7 @@ TEST_F(RaftJournal, stop_waiting_wakes_a_write_that_waits_for_space_and_tears_no
   EXPECT_FALSE(mentions(payloads(*opened).back(), "after")) << "no gap";
 }
 
-// What stays behind would be taken for the log that follows the snapshot.
+// A leftover segment would be read as the log that follows the snapshot.
 TEST_F(RaftJournal, an_old_segment_that_cannot_be_removed_stops_the_process) {
   const auto restart_beside_a_folder = [this] {
     auto loud = options();

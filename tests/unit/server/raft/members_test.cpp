@@ -133,8 +133,9 @@ TEST(RaftMembers, a_dead_member_is_replaced_by_a_new_one) {
   EXPECT_TRUE(group.propose(group.elect(), core::Tick{}).has_value()) << "two of three";
 }
 
-// `make chaos`, seed 500: neither could it be removed, because three stay, nor another one be
-// added, because this leader had never heard of it.
+// Regression (`make chaos`, seed 500): the failed member could not be removed, because three
+// members must remain, and no other could be added, because this leader had never had contact with
+// it.
 TEST(RaftMembers, a_later_leader_can_replace_the_newest_of_three_members) {
   RaftGroup group(3, 2);
   auto& first = group.elect();
@@ -158,7 +159,7 @@ TEST(RaftMembers, a_later_leader_can_replace_the_newest_of_three_members) {
   EXPECT_EQ(std::ranges::count(voters(next), 4U), 0);
 }
 
-// With more than three it may go before another comes.
+// With more than three members, the removal may come before the addition.
 TEST(RaftMembers, a_later_leader_can_remove_the_newest_of_four_members) {
   RaftGroup group(3, 1);
   auto& first = group.elect();
@@ -214,7 +215,7 @@ TEST(RaftMembers, a_second_member_change_is_refused_during_the_first) {
 }
 
 // Ongaro, 2015: until something of its own term is committed, a change of a former leader may be
-// in a log that it does not know, and two such changes have quorums that do not meet.
+// in a log that it does not know, and two such changes have disjoint quorums.
 TEST(RaftMembers, a_new_leader_changes_no_members_before_an_entry_of_its_term_is_committed) {
   RaftGroup group(4, 1);
   auto& old = group.elect();

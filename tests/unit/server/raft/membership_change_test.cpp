@@ -1,3 +1,5 @@
+#include "server/raft/membership_change.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -6,8 +8,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "server/raft/membership_change.hpp"
 
 namespace tenure::server::raft {
 namespace {
@@ -25,7 +25,7 @@ AddMember addition(std::uint64_t id) {
   return {.id = id, .peer_address = member(id).peer, .client_address = member(id).client};
 }
 
-/// A change of a group of four, as the leader, member 1, carries it out.
+/// A membership change in a group of four, at the leader, member 1.
 class RaftMembershipChange : public ::testing::Test {
  protected:
   using Group = MembershipChange::Group;
@@ -39,7 +39,7 @@ class RaftMembershipChange : public ::testing::Test {
     ASSERT_TRUE(MembershipChange::check(what, members).has_value());
     change.begin(what, [this](Result<void> end) { result = std::move(end); }, now);
   }
-  /// A group in which nothing hinders the change.
+  /// A group in which the change can proceed.
   [[nodiscard]] Group group() {
     return {.members = members,
             .applied = Index{50},
@@ -138,7 +138,7 @@ TEST_F(RaftMembershipChange, a_standby_that_cannot_read_the_log_is_refused) {
   EXPECT_EQ(error(), Errc::invalid_argument);
 }
 
-// Two lists that differ in two members have quorums that do not meet (Ongaro, 2015).
+// Two lists that differ in two members can have disjoint quorums (Ongaro, 2015).
 TEST_F(RaftMembershipChange, a_change_waits_for_an_entry_of_the_leaders_own_term) {
   begin(RemoveMember{.id = 4});
   auto view = group();
@@ -208,7 +208,7 @@ TEST_F(RaftMembershipChange, a_submission_that_fails_ends_the_change) {
   EXPECT_FALSE(change.is_active());
 }
 
-// R2: three voters stay.
+// R2: at least three voters must remain.
 TEST_F(RaftMembershipChange, impossible_changes_are_refused) {
   const auto refused = [this](const MemberChange& what) {
     return !MembershipChange::check(what, members).has_value();

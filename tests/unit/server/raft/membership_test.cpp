@@ -1,11 +1,11 @@
+#include "server/raft/membership.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "server/raft/membership.hpp"
 
 namespace tenure::server::raft {
 namespace {
@@ -73,7 +73,7 @@ TEST_F(RaftMembership, a_member_that_is_added_again_gets_no_more_notices) {
   EXPECT_TRUE(membership.take_due_notices(now).empty());
 }
 
-// R8 needs to know it.
+// R8 depends on the newest voter.
 TEST_F(RaftMembership, the_newest_voter_is_the_one_that_the_last_change_made) {
   set_newest(members({1, 2, 3}), 1);
   EXPECT_FALSE(membership.fresh_voter().has_value()) << "founders are no news";

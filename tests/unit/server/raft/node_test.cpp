@@ -1,3 +1,5 @@
+#include "server/raft/node.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -10,7 +12,6 @@
 #include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
 
-#include "server/raft/node.hpp"
 #include "support/raft/client.hpp"
 #include "support/raft/leases.hpp"
 #include "support/wait_until.hpp"
@@ -24,7 +25,7 @@ using test::ann;
 using test::bob;
 using test::RaftClient;
 
-/// Every test for a disk on the loop and for one on a thread of its own.
+/// Runs every test with disk I/O on the event loop and on a separate thread.
 class RaftNode : public ::testing::TestWithParam<DiskMode> {
  protected:
   [[nodiscard]] NodeOptions options() {
@@ -33,8 +34,8 @@ class RaftNode : public ::testing::TestWithParam<DiskMode> {
     return options;
   }
   std::unique_ptr<Node> start() { return test::started(options()); }
-  /// As kill -9 leaves it: a copy of the folder while the node lives. Files that come and go in the
-  /// background do not matter.
+  /// Copy of the folder while the node runs, as after kill -9. Ignores files that the background
+  /// thread creates and removes.
   std::filesystem::path copy_of_folder() {
     const auto copy = folders / std::to_string(++copies);
     std::filesystem::create_directories(copy);
@@ -161,7 +162,7 @@ TEST_P(RaftNode, limits_of_the_options_become_part_of_the_state) {
   EXPECT_TRUE(std::holds_alternative<core::Refused>(decided->outcome));
 }
 
-// Replay is the same everywhere: a snapshot is made by it, and a start does it.
+// Catches a difference between the live state and the state that a snapshot and replay restore.
 TEST_P(RaftNode, snapshots_and_what_followed_them_give_the_same_state) {
   auto eager = options();
   eager.snapshot_log_bytes = 2000;
@@ -176,9 +177,9 @@ TEST_P(RaftNode, snapshots_and_what_followed_them_give_the_same_state) {
       ASSERT_NE(client.token(ann, "lock/" + std::to_string(i)), 0U);
     }
     while (client.position().snapshot == 0) {
-      // The log is long enough; a thread of its own is at it. ctest bounds this.
+      // A background thread writes the snapshot. The ctest timeout bounds this loop.
     }
-    ASSERT_TRUE(client.take_snapshot().has_value());  // None is being taken while we copy.
+    ASSERT_TRUE(client.take_snapshot().has_value());  // No snapshot is written during the copy.
     ASSERT_NE(client.token(ann, "after it"), 0U);
     before = client.state_bytes();
     crashed = copy_of_folder();
@@ -208,7 +209,7 @@ TEST_P(RaftNode, a_snapshot_on_request_cuts_the_log) {
   EXPECT_EQ(after.snapshot, *index);
   EXPECT_GT(after.first, before.first);
   EXPECT_TRUE(test::eventually([&] { return client.position().log_bytes < before.log_bytes; }));
-  EXPECT_EQ(client.take_snapshot().value(), *index) << "nothing new, nothing to do";
+  EXPECT_EQ(client.take_snapshot().value(), *index) << "no new entries, no new snapshot";
 }
 
 TEST_P(RaftNode, listeners_hear_of_every_snapshot_and_how_long_it_took) {
@@ -227,13 +228,13 @@ TEST_P(RaftNode, listeners_hear_of_every_snapshot_and_how_long_it_took) {
   ASSERT_TRUE(client.grant_lease(ann).has_value());
 
   ASSERT_TRUE(client.take_snapshot().has_value());
-  ASSERT_TRUE(client.take_snapshot().has_value()) << "nothing new, nothing to do";
+  ASSERT_TRUE(client.take_snapshot().has_value()) << "no new entries, no new snapshot";
 
   EXPECT_EQ(counter.snapshots, 1);
   node->stop();
 }
 
-// 002-B26: while one write is on its way, all that come share the next.
+// 002-B26: commands that arrive during a write share the next one.
 TEST_P(RaftNode, commands_of_many_clients_share_one_write) {
   class Counter final : public Listener {
    public:
@@ -253,7 +254,7 @@ TEST_P(RaftNode, commands_of_many_clients_share_one_write) {
   auto node = Node::open(chosen).value();
   node->listen(counter);
   node->start();
-  // The store's thread is kept busy, as by a slow disk, until all have proposed.
+  // Blocks the thread of the store, like a slow disk, until all clients have proposed.
   std::promise<void> gate;
   boost::asio::post(node->loop(), [&] { gate.get_future().wait(); });
   std::atomic<std::size_t> answers = 0;
@@ -303,7 +304,7 @@ TEST_P(RaftNode, too_much_in_flight_is_refused_and_changes_nothing) {
   std::atomic<int> refused = 0;
   std::atomic<int> done = 0;
 
-  for (int i = 0; i < 5; ++i) {  // Not started: nothing gets done yet.
+  for (int i = 0; i < 5; ++i) {  // The node is not started, so proposals stay queued.
     node->propose(core::Tick{}, [&](const Result<Decided>& decided) {
       refused += !decided && decided.error() == Errc::resource_exhausted ? 1 : 0;
       ++done;

@@ -1,3 +1,5 @@
+#include "server/raft/proposal_batcher.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -6,8 +8,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "server/raft/proposal_batcher.hpp"
 
 namespace tenure::server::raft {
 namespace {
@@ -56,7 +56,7 @@ class RaftProposalBatcher : public ::testing::Test {
 
   Time now{std::chrono::seconds(1000)};
   std::uint64_t last = 0;
-  std::vector<std::optional<Errc>> errors;  ///< Of decisions that were called.
+  std::vector<std::optional<Errc>> errors;  ///< Results of the completed proposals.
   ProposalBatcher batcher{{.in_flight = {.commands = 10},
                            .commands_max = 3,
                            .entries_max = 2,
@@ -79,7 +79,7 @@ TEST_F(RaftProposalBatcher, own_commands_come_first_and_the_entry_is_limited) {
   EXPECT_TRUE(batcher.has_more());
 }
 
-// Two small entries cost every member more than a large one.
+// Two small entries cost every member two writes instead of one.
 TEST_F(RaftProposalBatcher, the_next_entry_waits_while_the_disk_writes_the_last_one) {
   EXPECT_TRUE(batcher.is_next_due(writing)) << "nothing of its own is in flight";
   submit();
@@ -112,7 +112,7 @@ TEST_F(RaftProposalBatcher, entries_in_flight_take_room_on_a_full_disk) {
   EXPECT_EQ(batcher.room(full_disk(100)).for_all, 0U);
 }
 
-// They are not forgotten: limits, ticks and the cluster version wait for space.
+// Limits, ticks and the cluster version must not be lost when the disk is full.
 TEST_F(RaftProposalBatcher, own_commands_without_room_are_gathered_again_after_a_pause) {
   batcher.add_own(core::Tick{});
 
@@ -135,7 +135,7 @@ TEST_F(RaftProposalBatcher, a_member_that_does_not_lead_refuses_every_proposal) 
   EXPECT_EQ(errors, std::vector{std::optional(Errc::unavailable)});
 }
 
-// Another leader's entry may take the place of one that was proposed here.
+// An entry of another leader may replace the proposed one at its index.
 TEST_F(RaftProposalBatcher, an_entry_of_another_term_is_not_taken_for_the_proposed_one) {
   submit();
 

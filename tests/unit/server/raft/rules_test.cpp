@@ -14,9 +14,8 @@
 #include "support/raft/group.hpp"
 #include "support/raft/voters.hpp"
 
-// The rules that keep libraft's defects from doing harm (docs/explanation/raft_rules.md), each
-// by itself: some show in one simulated run of thousands, and some not at all while the others
-// hold.
+// Workarounds for defects of libraft (docs/explanation/raft_rules.md), one test per rule. A
+// violation of one rule shows in few of thousands of simulated runs, or is masked by other rules.
 
 namespace tenure::server::raft {
 namespace {
@@ -66,7 +65,7 @@ class Bench {
     enter([this] { replica.disk_done(std::exchange(operations, 0)); });
   }
 
-  /// With the votes of member 2.
+  /// Wins an election with the vote of member 2.
   void lead() {
     clock = replica.deadline();
     enter([this] { replica.timeout(); });
@@ -81,7 +80,7 @@ class Bench {
       finish_writing();
     }
   }
-  /// Member 2 has written this.
+  /// Member 2 acknowledges the log up to `last`.
   void acknowledge(Index last) {
     receive(MemberId{2}, AppendResult{.term = replica.term(), .last = last});
   }
@@ -115,7 +114,7 @@ class Bench {
     const Drain drain{*this};
     return event();
   }
-  /// Records the actions when the event is over.
+  /// Records the actions at the end of an event.
   struct Drain {
     Bench& bench;
     explicit Drain(Bench& of) : bench(of) {}
@@ -156,13 +155,13 @@ Snapshot snapshot_of(std::uint64_t index, std::uint64_t term) {
           .body = bytes("state")};
 }
 
-/// As it is found on disk.
+/// State that a member with this snapshot and no entries recovers from disk.
 Recovered with_snapshot(std::uint64_t index, std::uint64_t term) {
   return {.term = Term{term}, .snapshot = snapshot_of(index, term).mark, .first = Index{index + 1}};
 }
 
-// R1. The library remembers the index of the first entry of a message as that of the change in it.
-TEST(RaftRules, a_follower_sees_a_change_committed_that_came_behind_other_entries) {
+// R1. libraft records the index of the first entry of a message as the index of the change in it.
+TEST(RaftRules, a_follower_commits_a_change_that_follows_other_entries) {
   Bench bench(2);
   bench.begin_as_founder(1, three);
   AppendEntries message{.term = Term{2}, .previous = Index{1}, .previous_term = Term{1}};
@@ -181,8 +180,8 @@ TEST(RaftRules, a_follower_sees_a_change_committed_that_came_behind_other_entrie
   EXPECT_EQ(bench.replica.newest_configuration_index(), Index{3});
 }
 
-// R2. The library lets the only voter lead at once, in the term that it finds: its entries from
-// before a crash and those after it would have the same term.
+// R2. In libraft a single voter leads at once in the recovered term, so entries from before and
+// after a crash would have the same term.
 TEST(RaftRules, the_only_voter_begins_a_new_term_and_saves_it_first) {
   Bench bench(1);
 
@@ -203,8 +202,9 @@ TEST(RaftRules, a_voter_of_a_cluster_keeps_its_term_and_waits) {
   EXPECT_EQ(bench.replica.term(), Term{5});
 }
 
-// R3. The library repeats the term of the candidate, who then never learns that it is behind.
-TEST(RaftRules, a_refused_pre_vote_tells_the_newer_term) {
+// R3. libraft replies with the term of the candidate, so a candidate with an old term never learns
+// the newer one.
+TEST(RaftRules, a_rejected_pre_vote_contains_the_newer_term) {
   Bench bench(2);
   bench.begin_as_founder(9, three);
 
@@ -220,9 +220,9 @@ TEST(RaftRules, a_refused_pre_vote_tells_the_newer_term) {
   EXPECT_EQ(answer->term, Term{9});
 }
 
-// R4. A message overtook others and was rejected; they came, and were confirmed first. The library
-// would go back behind what the follower is known to have.
-TEST(RaftRules, a_rejection_that_was_on_its_way_for_long_changes_nothing) {
+// R4. A reordered message is rejected, and the rejection arrives after newer acknowledgements.
+// libraft would move the progress of the follower below its acknowledged index.
+TEST(RaftRules, a_delayed_rejection_changes_nothing) {
   Bench bench(1);
   bench.begin_as_founder(1, three);
   bench.lead();
@@ -241,11 +241,11 @@ TEST(RaftRules, a_rejection_that_was_on_its_way_for_long_changes_nothing) {
   EXPECT_EQ(bench.replica.match(MemberId{2}), known);
   const auto message = bench.last_to<AppendEntries>(2);
   ASSERT_TRUE(message.has_value());
-  EXPECT_EQ(message->previous, next(known, 2)) << "it goes on as if nothing had come";
+  EXPECT_EQ(message->previous, next(known, 2)) << "the stale rejection is ignored";
 }
 
-// R5. The library would put them behind the snapshot as if they were the next ones.
-TEST(RaftRules, entries_that_a_snapshot_stands_for_are_not_appended_again) {
+// R5. libraft would append entries that the snapshot covers after the snapshot.
+TEST(RaftRules, entries_covered_by_a_snapshot_are_not_appended_again) {
   Bench bench(2);
   bench.start(with_snapshot(10, 3));
   AppendEntries message{.term = Term{3}, .previous = Index{7}, .previous_term = Term{3}};
@@ -263,7 +263,7 @@ TEST(RaftRules, entries_that_a_snapshot_stands_for_are_not_appended_again) {
   EXPECT_EQ(answer->last, Index{12});
 }
 
-TEST(RaftRules, a_message_with_nothing_but_what_a_snapshot_stands_for_is_confirmed) {
+TEST(RaftRules, a_message_of_entries_covered_by_a_snapshot_is_acknowledged) {
   Bench bench(2);
   bench.start(with_snapshot(10, 3));
   AppendEntries message{.term = Term{3}, .previous = Index{5}, .previous_term = Term{3}};
@@ -278,8 +278,8 @@ TEST(RaftRules, a_message_with_nothing_but_what_a_snapshot_stands_for_is_confirm
   EXPECT_EQ(answer->last, Index{10});
 }
 
-// R6. The shim frees what the library leaks here (shim.c): LeakSanitizer detects a regression.
-TEST(RaftRules, a_snapshot_that_comes_while_one_is_installed_is_ignored) {
+// R6. The shim frees memory that libraft leaks here (shim.c); LeakSanitizer detects a regression.
+TEST(RaftRules, a_snapshot_received_during_an_install_is_ignored) {
   Bench bench(2);
   bench.begin_as_founder(1, three);
 
@@ -292,9 +292,10 @@ TEST(RaftRules, a_snapshot_that_comes_while_one_is_installed_is_ignored) {
   EXPECT_EQ(bench.replica.applied(), Index{10});
 }
 
-// R11. The library answers "done" with a number that it never set, mostly an enormous one; found by
-// the simulation, seed 158502. A snapshot was on its way while its sender was elected once more: it
-// took that for everything it had, and committed alone.
+// R11. libraft acknowledges a snapshot of an earlier term with an uninitialised, usually very
+// large, index. Found by the simulation, seed 158502: the sender was elected again while its
+// snapshot was in transit, took the index for an acknowledgement of its whole log, and committed
+// alone.
 TEST(RaftRules, a_snapshot_of_an_earlier_term_is_not_confirmed) {
   Bench bench(2);
   bench.begin_as_founder(7, three);
@@ -307,7 +308,7 @@ TEST(RaftRules, a_snapshot_of_an_earlier_term_is_not_confirmed) {
   EXPECT_EQ(bench.replica.term(), Term{7});
 }
 
-TEST(RaftRules, entries_of_an_earlier_term_are_refused_with_what_is_true_or_not_at_all) {
+TEST(RaftRules, entries_of_an_earlier_term_are_never_acknowledged) {
   Bench bench(2);
   bench.begin_as_founder(7, three);
 
@@ -325,8 +326,9 @@ TEST(RaftRules, entries_of_an_earlier_term_are_refused_with_what_is_true_or_not_
   EXPECT_LE(answer->last, bench.replica.log().last());
 }
 
-// R7. The library would go back to the older snapshot, and wait for entries that never come.
-TEST(RaftRules, a_snapshot_that_an_install_has_overtaken_is_forgotten) {
+// R7. libraft would revert to the older snapshot and wait for entries that the leader has
+// discarded.
+TEST(RaftRules, an_own_snapshot_older_than_an_installed_one_is_discarded) {
   Bench bench(2);
   bench.begin_as_founder(1, three);
   AppendEntries message{
@@ -344,7 +346,7 @@ TEST(RaftRules, a_snapshot_that_an_install_has_overtaken_is_forgotten) {
 
   bench.receive(MemberId{1}, InstallSnapshot{.term = Term{3}, .snapshot = snapshot_of(10, 3)});
   bench.snapshot_taken(*own);
-  EXPECT_EQ(bench.replica.log().first(), Index{11}) << "while it is being installed";
+  EXPECT_EQ(bench.replica.log().first(), Index{11}) << "during the install";
   bench.finish_writing();
   bench.snapshot_taken(*own);
 
@@ -354,7 +356,8 @@ TEST(RaftRules, a_snapshot_that_an_install_has_overtaken_is_forgotten) {
   message.entries = {command(3)};
   bench.receive(MemberId{1}, message);
   bench.finish_writing();
-  EXPECT_EQ(bench.last_to<AppendResult>(1)->last, Index{11}) << "it goes on from there";
+  EXPECT_EQ(bench.last_to<AppendResult>(1)->last, Index{11})
+      << "the log continues after the installed snapshot";
 }
 
 // R10. libraft sends TimeoutNow once, while the successor may still write the last entry and ignore
@@ -378,8 +381,8 @@ TEST(RaftRules, a_successor_gets_timeout_now_when_it_has_the_whole_log) {
   EXPECT_EQ(request->last, last);
 }
 
-// R8. The library would refuse, though a newer configuration may count on this vote.
-TEST(RaftRules, a_stand_by_by_its_own_log_votes_when_it_is_asked) {
+// R8. libraft would refuse the vote, although this member is a voter in a newer configuration.
+TEST(RaftRules, a_standby_grants_a_requested_vote) {
   Bench bench(4);
   bench.begin_as_founder(1, three_and_a_standby);
 
@@ -396,7 +399,7 @@ TEST(RaftRules, a_stand_by_by_its_own_log_votes_when_it_is_asked) {
 
 // R8. With two of four members lost, one of them before it knew of its promotion, no remaining
 // member might be electable.
-TEST(RaftRules, the_next_change_waits_for_the_voter_that_the_last_one_made) {
+TEST(RaftRules, the_next_change_waits_for_the_newest_voter) {
   test::RaftGroup group(3, 1);
   auto& leader = group.elect();
   std::optional<Result<void>> added;
@@ -410,7 +413,7 @@ TEST(RaftRules, the_next_change_waits_for_the_voter_that_the_last_one_made) {
   ASSERT_TRUE(group.eventually(is_promoted));
   group.cut_off(4);
   ASSERT_TRUE(group.eventually([&] { return added.has_value(); }));
-  EXPECT_TRUE(added->has_value()) << "it counts when it is committed";
+  EXPECT_TRUE(added->has_value()) << "a change is complete when it is committed";
 
   const std::uint64_t other = leader.id().get() % 3 + 1;
   const auto too_early = group.change(leader, RemoveMember{.id = other});

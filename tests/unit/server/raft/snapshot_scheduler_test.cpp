@@ -1,11 +1,11 @@
+#include "server/raft/snapshot_scheduler.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "server/raft/snapshot_scheduler.hpp"
 
 namespace tenure::server::raft {
 namespace {
@@ -60,7 +60,7 @@ TEST_F(RaftSnapshotScheduler, at_most_one_snapshot_is_written_at_a_time) {
   EXPECT_EQ(scheduler.snapshot_bytes(), 10U);
 }
 
-// Catches a snapshot that is reported to the library before its entries are durable.
+// Catches a snapshot that is reported to libraft before its entries are durable.
 TEST_F(RaftSnapshotScheduler, the_next_snapshot_waits_until_the_last_one_counts) {
   begin(7);
   EXPECT_EQ(finish(std::size_t{10}, 0), Outcome::taken);
@@ -93,7 +93,7 @@ TEST_F(RaftSnapshotScheduler, a_failed_snapshot_is_repeated_after_a_pause) {
   EXPECT_TRUE(scheduler.is_due(Index{}, has_space));
 }
 
-// R7 begins here: a snapshot that a newer one of the leader has overtaken must not be reported.
+// R7: a snapshot that is older than an installed one must not be reported.
 TEST_F(RaftSnapshotScheduler, a_snapshot_that_an_install_overtook_does_not_count) {
   begin(7);
   scheduler.restored(500);

@@ -34,7 +34,7 @@ bool is_granted(const Result<Decided>& decided) {
   return decided.has_value() && std::holds_alternative<core::Granted>(decided->outcome);
 }
 
-/// Whether all that are up have the same state.
+/// Whether all running members have the same state.
 bool agree(RaftGroup& group, std::size_t members) {
   std::optional<std::string> state;
   for (std::uint64_t id = 1; id <= members; ++id) {
@@ -127,7 +127,7 @@ TEST(RaftStore, a_grant_that_arrives_during_a_drain_lasts_from_its_arrival) {
 TEST(RaftStore, an_isolated_leader_ends_proposals_in_flight_as_unknown) {
   RaftGroup group(3);
   auto& old = group.elect();
-  // The entry with the cluster version goes alone, before any other.
+  // The entry that sets the cluster version is written alone, before any other.
   ASSERT_TRUE(group.eventually([&] { return old.state().version == core::newest_version; }));
   group.cut_off(old.id().get());
   std::optional<Result<Decided>> decided;
@@ -179,7 +179,7 @@ TEST(RaftStore, reads_on_the_leader_see_what_was_acknowledged) {
   EXPECT_EQ(*read, leader.state_bytes());
 }
 
-// The deposed leader is still in the role of leader: it has no contact with the majority.
+// Without contact to the majority, a deposed leader is still in the role of leader.
 TEST(RaftStore, a_deposed_leader_refuses_reads_and_may_still_be_peeked_at) {
   RaftGroup group(3);
   auto& old = group.elect();
@@ -233,7 +233,7 @@ TEST(RaftStore, too_many_reads_are_refused) {
   EXPECT_EQ(refused, 1);
 }
 
-// 002-B23: cluster time goes on from the last stamp, so a time without a leader does not count.
+// 002-B23: cluster time continues from the last stamp, so time without a leader does not count.
 TEST(RaftStore, a_leaderless_gap_never_shortens_a_lease) {
   RaftGroup group(3);
   auto& first = group.elect();
@@ -254,7 +254,7 @@ TEST(RaftStore, a_leaderless_gap_never_shortens_a_lease) {
   EXPECT_TRUE(group.eventually([&] { return second.state().leases.all().size() == 0; }));
 }
 
-// Expiry is an entry like any other.
+// Expiry is a log entry, which needs a majority.
 TEST(RaftStore, a_paused_leader_can_neither_expire_nor_grant) {
   RaftGroup group(3);
   auto& old = group.elect();
@@ -308,7 +308,7 @@ TEST(RaftStore, a_lagging_member_gets_a_snapshot_and_continues) {
   EXPECT_TRUE(is_granted(group.propose(next, acquire(ann, "more", 100))));
 }
 
-// The state in memory is whole; it would be lost with the process.
+// The state in memory is intact, and would be lost when the process exits.
 TEST(RaftStore, a_snapshot_that_cannot_be_read_is_replaced_and_the_peer_gets_the_new_one) {
   RaftGroup group(3, 0, {.peer_entries_max = 4, .trailing_entries = 8});
   auto& leader = group.elect();
@@ -335,8 +335,7 @@ TEST(RaftStore, a_snapshot_that_cannot_be_read_is_replaced_and_the_peer_gets_the
       << "reported once";
 }
 
-// The reserve of the last segment is for renewals and releases; commands of the store itself wait,
-// too.
+// The reserve of the last segment is for renewals and releases; commands of the store wait.
 TEST(RaftStore, limits_wait_for_space_and_are_not_forgotten) {
   core::Limits limits;
   limits.leases_max = 7;
@@ -396,7 +395,7 @@ TEST(RaftStore, a_transfer_to_a_dead_member_is_given_up_and_the_leader_goes_on) 
   auto& leader = group.elect();
   const auto dead = leader.id().get() % 3 + 1;
   group.crash(dead);
-  // It lacks an entry, so the leader has to wait for it.
+  // The member lacks an entry, so the leader waits for it to catch up.
   ASSERT_TRUE(group.propose(leader, grant(ann)).has_value());
 
   const auto handed = group.transfer(leader, dead);
@@ -444,7 +443,7 @@ TEST(RaftStore, a_leader_without_peers_can_stop) {
   EXPECT_LE(group.now() - before, milliseconds(500));
 }
 
-// A snapshot counts only when the log is durable so far, and here it never is.
+// A snapshot counts only when the log up to it is durable, which never happens here.
 TEST(RaftStore, a_member_with_a_blocked_disk_can_stop) {
   RaftGroup group(3);
   auto& leader = group.elect();

@@ -1,3 +1,5 @@
+#include "server/store/time_slices.hpp"
+
 #include <chrono>
 #include <string>
 #include <thread>
@@ -8,15 +10,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
-#include "server/store/time_slices.hpp"
-
 namespace tenure::server {
 namespace {
 
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
 
-/// Uses up at least one slice.
+/// Runs for at least one time slice.
 void keep_busy(std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
@@ -34,7 +34,7 @@ TEST(TimeSlices, handlers_run_in_the_order_of_their_arrival) {
   EXPECT_EQ(order, "abc");
 }
 
-// A flood of client work must not keep heartbeats waiting.
+// A flood of client work must not delay heartbeats.
 TEST(TimeSlices, a_handler_of_the_loop_waits_for_one_slice_only) {
   asio::io_context loop;
   TimeSlices slices(loop, 1ms);

@@ -1,7 +1,8 @@
+#include "server/raft/versions.hpp"
+
 #include <gtest/gtest.h>
 
 #include "core/batch.hpp"
-#include "server/raft/versions.hpp"
 #include "support/raft/group.hpp"
 
 namespace tenure::server::raft {
@@ -27,7 +28,7 @@ TEST(RaftVersions, the_version_is_raised_to_the_lowest_that_a_member_wants) {
   EXPECT_EQ(next(version_1, {{.announced = newer}, {.announced = cautious}}), std::nullopt);
 }
 
-// A stand-by gets the log, too.
+// A standby receives log entries, too, so it must be able to read the version.
 TEST(RaftVersions, a_disconnected_member_or_standby_delays_the_raise) {
   EXPECT_EQ(next(version_1, {{.announced = newer}, {}}), std::nullopt);
   EXPECT_EQ(
@@ -57,7 +58,7 @@ void restart(RaftGroup& group, std::uint64_t id, Versions versions) {
   group.elect();
 }
 
-/// Whether all members that run use this version.
+/// Whether all running members use this version.
 bool use(RaftGroup& group, core::ClusterVersion version, std::uint64_t members = 3) {
   for (std::uint64_t id = 1; id <= members; ++id) {
     if (!group.at(id).is_up() || group.at(id).state().version != version) {
@@ -67,7 +68,7 @@ bool use(RaftGroup& group, core::ClusterVersion version, std::uint64_t members =
   return true;
 }
 
-/// Whether the log behind the snapshot has entries of this version only.
+/// Whether all log entries after the snapshot have this version.
 bool has_entries_of(RaftGroup::Machine& machine, core::ClusterVersion version) {
   const auto& platter = machine.platter();
   const auto applied = platter.snapshot.has_value() ? platter.snapshot->mark.index : raft::Index{};
@@ -101,7 +102,7 @@ TEST(RaftVersions, a_cluster_raises_its_version_when_the_last_member_is_upgraded
   EXPECT_TRUE(group.eventually([&] { return use(group, version_2); }));
 }
 
-// Members that cannot be asked may run an older program.
+// A disconnected member may run an older program.
 TEST(RaftVersions, a_member_that_is_cut_off_is_waited_for) {
   RaftGroup group(3, 0, with(older));
   group.elect();
@@ -140,7 +141,7 @@ TEST(RaftVersions, a_leader_with_an_older_program_changes_nothing) {
   }
 }
 
-// So that a program that cannot read the newer version can take over any of the members.
+// Afterwards every member can be replaced by a program that cannot read the newer version.
 TEST(RaftVersions, a_voter_that_wants_less_lowers_the_version_and_all_members_take_snapshots) {
   RaftGroup group(3);
   ASSERT_TRUE(group.eventually([&] { return use(group, version_2); }));
@@ -199,7 +200,7 @@ TEST(RaftVersions, limits_of_a_newer_version_follow_the_raise) {
   EXPECT_TRUE(group.eventually([&] { return group.at(1).state().limits == options.limits; }));
 }
 
-// It could not read them, and would stop.
+// Such a member could not read the entries, and would stop.
 TEST(RaftVersions, a_member_with_an_older_program_gets_no_entries_and_cannot_be_added) {
   RaftGroup group(3, 1);
   ASSERT_TRUE(group.eventually([&] { return use(group, version_2); }));

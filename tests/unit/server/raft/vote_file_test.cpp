@@ -1,3 +1,5 @@
+#include "server/raft/vote_file.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/raft/vote_file.hpp"
 #include "support/raft/folder.hpp"
 
 namespace tenure::server::raft {
@@ -16,9 +17,9 @@ using test::write_content;
 
 class RaftVoteFile : public ::testing::Test {
  protected:
-  /// Bytes of a slot that have a meaning.
+  /// Number of used bytes in a slot.
   static constexpr std::size_t used_bytes = 48;
-  /// Of those, the bytes that earlier versions wrote.
+  /// Number of bytes in a slot of an earlier version.
   static constexpr std::size_t former_bytes = 36;
 
   [[nodiscard]] std::filesystem::path path() const { return folder / "vote"; }
@@ -73,7 +74,7 @@ TEST_F(RaftVoteFile, a_save_that_reached_one_slot_counts_and_is_completed) {
   EXPECT_EQ(reports.warnings(), 0U) << reports.all();
 }
 
-// One sector that decays must neither take the vote back nor keep the member from starting.
+// One damaged sector must neither lose the vote nor prevent the start.
 TEST_F(RaftVoteFile, a_damaged_copy_is_restored_from_the_other_one) {
   save(1, 1);
   save(2, 2);
@@ -129,7 +130,7 @@ TEST_F(RaftVoteFile, an_unused_file_of_an_earlier_version_is_read) {
   EXPECT_EQ(open()->vote(), Vote{});
 }
 
-// The slots were written in turn: the damaged one may have had the newest vote.
+// Earlier versions wrote the slots alternately: the damaged slot may hold the newest vote.
 TEST_F(RaftVoteFile, a_file_of_an_earlier_version_with_a_damaged_slot_is_refused) {
   auto damaged = former_slot(2, 8);
   damaged[9] ^= 1;

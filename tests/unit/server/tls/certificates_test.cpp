@@ -35,7 +35,7 @@ TEST(Certificates, the_first_expiry_of_a_file_with_several_counts) {
   EXPECT_EQ(first_expiry("").error(), Errc::invalid_argument);
 }
 
-// Else one port would have the new certificate and another the old one.
+// Otherwise one port would have the new certificate and another the old one.
 TEST(Certificates, a_reload_installs_all_groups_or_none) {
   test::Authority authority;
   const auto file = authority.sign({}).file;
