@@ -164,6 +164,7 @@ ParsedCommandLine resolve(const Flags& flags) {
       return exit_with(ExitCode::configuration, read.error().detail);
     }
   }
+  // The first invalid flag is reported; flags are few, unlike the errors of a file.
   for (const auto& [setting, text] : flags.values) {
     if (const auto assigned = setting->assign(config, text); !assigned) {
       // Exit code 64 for a flag, 78 for the file: scripts can distinguish them.

@@ -20,8 +20,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
-// print() takes the first unit that divides the value.
-// Largest first.
+// Largest first. print() takes the first unit that divides the value.
 constexpr std::array time_units{
     Unit{"d", 86'400'000'000}, Unit{"h", 3'600'000'000}, Unit{"m", 60'000'000},
     Unit{"s", 1'000'000},      Unit{"ms", 1'000},        Unit{"us", 1},
@@ -123,6 +122,7 @@ bool Address::is_loopback() const {
 Result<Address> parse_address(std::string_view text) {
   constexpr std::string_view expected =
       "an address such as 127.0.0.1:7420 or [::1]:7420 (0.0.0.0 for all, port 0 for any)";
+  // The last colon: an IPv6 address contains others.
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) {
     return wrong(text, expected);

@@ -146,8 +146,8 @@ void Connection::reject_overload() {
 
 void Connection::detect_tls() {
   arm_deadline(context_.options.request_time);
-  // message_peek leaves the byte in the socket for the handshake.
   // The first byte distinguishes a TLS handshake from plain HTTP sent to the HTTPS port.
+  // message_peek leaves the byte in the socket for the handshake.
   stream_.socket().async_receive(
       asio::buffer(&ignored_, 1), asio::socket_base::message_peek,
       [self = shared_from_this()](const Error& error, std::size_t) {
@@ -319,8 +319,8 @@ void Connection::answer() {
 
 void Connection::watch_for_disconnect() {
   if (buffer_.size() > 0) {
-    // Another read would also let the client grow the buffer while it waits.
-    // A pipelined request is buffered, so the client is still connected.
+    // A pipelined request is buffered, so the client is still connected. Another read would also
+    // let the client grow the buffer while it waits.
     return;
   }
   listen();
@@ -512,8 +512,8 @@ void Connection::arm_deadline(milliseconds time, OnTimeout action) {
   deadline_.expires_after(time);
   // The timer also owns the connection while the store works on the request.
   deadline_.async_wait([self = shared_from_this(), action](const Error& error) {
-    // Setting a new expiry cannot cancel a handler that is already queued in the loop.
-    // A new deadline may have been set after the timer had expired.
+    // A new deadline may have been set after the timer had expired. Setting a new expiry cannot
+    // cancel a handler that is already queued in the loop.
     if (!error && self->deadline_.expiry() <= std::chrono::steady_clock::now()) {
       self->on_timeout(action);
     }
@@ -530,8 +530,8 @@ void Connection::on_timeout(OnTimeout action) {
     return;
   }
   if (action == OnTimeout::reject_overload) {
-    // It counts as listening, so shut_down() does not start a second read.
-    // The pending read continues.
+    // The pending read continues. It counts as listening, so shut_down() does not start a second
+    // read.
     is_listening_ = true;
     reject_overload();
     return;

@@ -174,8 +174,8 @@ void EventFeed::settled() {
   const auto count = gathered_.size();
   const auto first = gathered_.front().revision;
   if (in_flight_ + count > options_.in_flight_max) {
-    // The dropped events remain in the history of the store, from which the readers resume.
-    // The HTTP thread is too slow: cancel readers instead of using unbounded memory.
+    // The HTTP thread is too slow: cancel readers instead of using unbounded memory. The dropped
+    // events remain in the history of the store, from which the readers resume.
     gathered_.clear();
     // One cancellation is enough: until a new reader arrives, no active reader remains.
     if (!std::exchange(has_reported_gap_, true)) {

@@ -51,9 +51,8 @@ class EventSubscription {
   /// text; it may call take() directly.
   EventSubscription(EventFilter filter, std::size_t buffer_max, std::function<void()> on_ready);
 
-  /// An event is serialised only when it is taken, so pending events cost a reference each.
-  ///
-  /// Next text to send, about `bytes_max` bytes; empty: none pending.
+  /// Next text to send, about `bytes_max` bytes; empty: none pending. An event is serialised only
+  /// when it is taken, so pending events cost a reference each.
   [[nodiscard]] std::string take(std::size_t bytes_max);
   /// The stream has ended.
   [[nodiscard]] bool is_finished() const { return is_finished_; }

@@ -28,9 +28,9 @@ class History {
   static constexpr std::size_t samples_max = 300;
   static constexpr std::chrono::milliseconds interval{2'000};
 
-  /// `when` is the actual time of the sample: rates divide by the measured interval, because a busy
-  /// store may delay a sample.
-  /// Adds a sample. Called once per interval with the totals since the start of the process.
+  /// Adds a sample. Called once per interval with the totals since the start of the process. `when`
+  /// is the actual time of the sample: rates divide by the measured interval, because a busy store
+  /// may delay a sample.
   void add(const Totals& totals, const StatusRecord& status,
            std::chrono::steady_clock::time_point when);
 

@@ -269,9 +269,9 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
   /// Sends the response and ends the implicit lease unless the client now holds the lock.
   void answer(const PendingAcquire::Completion& end) {
     const auto* granted = end.outcome ? std::get_if<core::Granted>(&*end.outcome) : nullptr;
-    // Without the revocation, the lock of a disconnected client would stay held for the whole TTL.
     // The implicit lease is unknown to the client, so revoke it. A stopping server lets it expire:
-    // the client may be retrying at the next leader.
+    // the client may be retrying at the next leader. Without the revocation, the lock of a
+    // disconnected client would stay held for the whole TTL.
     if (request_spec_.lease && (granted == nullptr || is_disconnected_) &&
         !lock_handlers_.is_stopping_) {
       lock_handlers_.store_.propose(core::RevokeLease{.lease = lease_},

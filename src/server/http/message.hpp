@@ -46,9 +46,7 @@ struct DisconnectHook {
   std::chrono::milliseconds wait_max{};   ///< Wait allowed in addition to the usual response time.
 };
 
-/// Independent of Beast, whose headers take long to compile.
-///
-/// Parsed HTTP request.
+/// Parsed HTTP request. Independent of Beast, whose headers take long to compile.
 struct Request {
   std::string path{};  ///< Decoded path; starts with '/', may contain any bytes.
   std::map<std::string, std::string, std::less<>> query{};

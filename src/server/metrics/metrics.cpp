@@ -89,6 +89,7 @@ class Metrics::Tally {
   }
 
  private:
+  /// The switch has no default: the compiler reports an event that is not counted.
   void take(const core::Event& event) {
     switch (event.type) {
       case core::EventType::queued: tracker_.queued(event); break;
@@ -132,6 +133,7 @@ class Metrics::Tally {
         ->Increment();
   }
 
+  /// Counts each item, but observes the wait time once per request.
   void granted(const core::Event& event) {
     count(event, AcquireResult::granted);
     if (const auto waited = tracker_.granted(event)) {
@@ -242,6 +244,7 @@ void Metrics::observe(const View& view) {
   series_->log_bytes->Set(static_cast<double>(view.log.log_bytes));
   series_->snapshot_bytes->Set(static_cast<double>(view.log.snapshot_bytes));
   series_->has_space->Set(view.log.has_space ? 1 : 0);
+  // Empty for a single node, which has no peers.
   if (ask_peers_) {
     for (const auto& traffic : ask_peers_()) {
       observe_peer(traffic);

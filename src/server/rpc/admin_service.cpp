@@ -193,6 +193,7 @@ void AdminService::reload_users(const v1::ReloadUsersRequest& /*request*/,
                      "--auth-file or --tls-cert"});
     return;
   }
+  // The hook reloads the certificates too.
   const auto users = context_.reload ? context_.reload() : context_.authorizer->reload();
   if (!users) {
     reply->complete({grpc::StatusCode::failed_precondition, users.error().detail});
@@ -242,6 +243,7 @@ void AdminService::check(const v1::CheckTokenRequest& request,
                    out.set_newest_token(found.newest.get());
                    if (found.holder != nullptr) {
                      const auto& items = found.holder->items;
+                     // The hold may have several items; the reply shows the one at this lock.
                      const auto* item = std::ranges::find_if(
                          items, [&](const core::Item& one) { return one.is_at(resource); });
                      write_holder(*found.holder, item == items.end() ? items.front() : *item, view,

@@ -89,6 +89,7 @@ void Membership::list(const v1::MemberListRequest& request,
 
 void Membership::add(const v1::MemberAddRequest& request,
                      const ReplyPtr<v1::MemberAddResponse>& reply) {
+  // A wrong address would be committed and could only be corrected by another change.
   if (const auto why = invalid_member_detail(request); !why.empty()) {
     reply->complete({grpc::StatusCode::invalid_argument, why});
     return;

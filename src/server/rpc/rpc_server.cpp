@@ -39,6 +39,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
                     .memory_bytes_max = options_.memory_bytes_max,
                     .request_time = options_.request_time,
                     .keep_alive = options_.keep_alive} {
+  // Without it clients share the store's queue, and a burst of requests delays the log.
   if (options_.executor) {
     grpc_context_.work = options_.executor;
   }
@@ -103,6 +104,7 @@ void RpcServer::stop() {
   server_->stop_accepting();
   std::promise<void> notified;
   boost::asio::post(context_.store.loop(), [&] {
+    // Load balancers and clients learn first that this member stops.
     health_.stop();
     context_.leadership.stop();
     context_.waiters.fail_all({.code = Errc::unavailable,

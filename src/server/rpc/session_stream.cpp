@@ -442,8 +442,8 @@ void SessionStream::end_for_redirect(const Error& why) {
   for (const auto& [lease, followed] : std::exchange(leases_, {})) {
     context_.waiters.unsubscribe(core::LeaseId(lease), followed.ticket);
   }
-  // They are final; without them the client would repeat operations needlessly.
-  // Flush outcomes decided before the end.
+  // Flush outcomes decided before the end. They are final; without them the client would repeat
+  // operations needlessly.
   flush();
   fail_stream(why);
 }

@@ -216,8 +216,8 @@ bool WatchStream::send_next(WatchId id, Entry& entry) {
         wire::write(*event, entry.previous, *response.add_events());
       }
     }
-    // Then the loop takes the next ones: an empty message would look like a heartbeat.
-    // All taken events may be unreadable for this principal.
+    // All taken events may be unreadable for this principal. Then the loop takes the next ones: an
+    // empty message would look like a heartbeat.
   } while (response.events_size() == 0 && entry.watch->has_events());
   // Requested after the last event was taken, so a slow reader holds at most one part in memory.
   if (entry.watch->is_replaying() && !entry.watch->has_events()) {
