@@ -27,6 +27,7 @@ class Timer {
 
   [[nodiscard]] int file() const noexcept { return file_; }
   void set(BootTime when) const {
+    // An absolute time: a delay of this process before the call does not postpone the timer.
     itimerspec time{};
     time.it_value = sys::Deadline::at(when).look_at();
     timerfd_settime(file_, TFD_TIMER_ABSTIME, &time, nullptr);
@@ -49,6 +50,7 @@ class EventFd {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = write(file_, &one, sizeof(one));
   }
+  /// Makes the descriptor unreadable again; otherwise poll() would return at once from now on.
   void drain() const {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = read(file_, &count, sizeof(count));
@@ -60,6 +62,7 @@ class EventFd {
 
 }  // namespace
 
+// valid_until() is a time of the steady clock; the remaining time is the same on both clocks now.
 BootTime watchdog_deadline(const LockHandle& held, std::chrono::milliseconds ttl) {
   return BootClock::now() + (held.valid_until() - std::chrono::steady_clock::now()) -
          Margins::of(ttl).watchdog;
@@ -75,14 +78,19 @@ Supervisor::Supervisor(const LockHandle& held, Child& child, Watchdog& watchdog,
 ChildResult Supervisor::run(const Signals& signals, const Foreground& foreground) {
   const Timer timer;
   const EventFd lost;
+  // Runs on the callback thread of the client. It only wakes the loop, which checks the state
+  // itself.
   const std::stop_callback on_loss(held_.lost(), [&lost] { lost.notify(); });
   std::array<pollfd, 4> wakers{{{.fd = child_.file(), .events = POLLIN, .revents = 0},
                                 {.fd = signals.file(), .events = POLLIN, .revents = 0},
                                 {.fd = lost.file(), .events = POLLIN, .revents = 0},
                                 {.fd = timer.file(), .events = POLLIN, .revents = 0}}};
+  // Each turn sets the timer again, because a renewal may have moved the deadlines.
   while (true) {
+    // All deadlines first: whatever woke the loop, they must not wait for its handling.
     timer.set(check_deadlines());
     poll(wakers.data(), wakers.size(), -1);
+    // The command has ended. Its signals need no handling any more.
     if (wakers[0].revents != 0) {
       break;
     }
@@ -93,12 +101,15 @@ ChildResult Supervisor::run(const Signals& signals, const Foreground& foreground
       forward_signal(*signal, foreground);
     }
   }
+  // Not reaped yet, so that the id of the group is valid for the signals below.
   child_.await();
   if (phase_ != Phase::running) {
     // Kill the processes that the command has started, too.
     child_.signal(SIGKILL);
   }
+  // While the leader of the group is still unreaped, as stop() requires.
   watchdog_.stop();
+  // The shell expects its job in the foreground.
   foreground.give_to(getpgrp());
   const auto exit_code = child_.reap();
   return {.exit_code = exit_code, .is_lost = phase_ != Phase::running};
@@ -106,19 +117,27 @@ ChildResult Supervisor::run(const Signals& signals, const Foreground& foreground
 
 BootTime Supervisor::check_deadlines() {
   const auto now = BootClock::now();
+  // Read at each check, because renewals move it.
   const auto end = now + (held_.valid_until() - std::chrono::steady_clock::now());
+  // SIGKILL cannot be blocked: only the end of the command is awaited. The hour is an arbitrary
+  // time until the next turn of the loop.
   if (phase_ == Phase::killed) {
     return now + std::chrono::hours(1);
   }
+  // A forced release, or the end of the lease: the next holder may run already, so there is no time
+  // for SIGTERM.
   if (held_.state() == GuardState::lost) {
     kill_child("the lock is lost");
     return now + std::chrono::hours(1);
   }
+  // Before the checks below, and with the latest end: the watchdog must not kill the command of a
+  // lease that was renewed.
   watchdog_.set_deadline(child_.id(), end - margins_.watchdog);
   if (now >= end - margins_.kill) {
     kill_child("the lock could not be renewed and is about to be lost");
     return now + std::chrono::hours(1);
   }
+  // A renewal is not overdue: check again when it would be.
   if (now < end - margins_.term) {
     return end - margins_.term;
   }
@@ -132,6 +151,7 @@ BootTime Supervisor::check_deadlines() {
 
 void Supervisor::kill_child(std::string_view why) {
   phase_ = Phase::killed;
+  // First the signal, then the message: the terminal may block this process.
   child_.signal(SIGKILL);
   options_.warn(std::string(why) + ": sending SIGKILL to the command");
 }
@@ -139,6 +159,7 @@ void Supervisor::kill_child(std::string_view why) {
 void Supervisor::forward_signal(int signal, const Foreground& foreground) {
   switch (signal) {
     case SIGCHLD: on_child_stopped(foreground); return;
+    // The shell has continued the job: the command needs the terminal and a SIGCONT of its own.
     case SIGCONT:
       foreground.give_to(child_.id());
       child_.signal(SIGCONT);
@@ -148,6 +169,7 @@ void Supervisor::forward_signal(int signal, const Foreground& foreground) {
 }
 
 void Supervisor::on_child_stopped(const Foreground& foreground) {
+  // 0 after SIGCHLD for other reasons, such as the end of the command.
   const int signal = child_.stopped_by();
   if (signal == SIGTTIN || signal == SIGTTOU) {
     // A background process accessed the terminal: put it in the foreground.

@@ -12,7 +12,8 @@
 
 namespace tenure::cli {
 
-/// Times of the signals to a command, counted back from the end of its lease.
+/// Times of the signals to a command, counted back from the end of its lease. INVARIANT: term >
+/// kill > watchdog, so that each step has time to work before the next one.
 struct Margins {
   std::chrono::milliseconds term;  ///< SIGTERM.
   std::chrono::milliseconds kill;  ///< SIGKILL.
@@ -34,7 +35,8 @@ struct Margins {
 [[nodiscard]] sys::BootTime watchdog_deadline(const LockHandle& held,
                                               std::chrono::milliseconds ttl);
 
-/// How a command under a lock ended.
+/// How a command under a lock ended. With `is_lost`, the exit code of the command does not count:
+/// `tenure run` returns 79.
 struct ChildResult {
   int exit_code = 0;  ///< Exit code of the command.
   bool is_lost =
@@ -42,32 +44,45 @@ struct ChildResult {
 };
 
 /// Runs a command while its lock is held: forwards signals, sends SIGTERM when the lease is at
-/// risk, and ensures that the process group is dead before the lease can end. Single-threaded.
+/// risk, and ensures that the process group is dead before the lease can end. Single-threaded. The
+/// deadlines are on the boot clock, so that a suspension of the machine counts: the timer fires as
+/// soon as the machine runs again.
 class Supervisor {
  public:
+  /// Parameters of the supervision.
   struct Options {
     std::chrono::milliseconds ttl{};
     std::function<void(std::string_view)> warn{};  ///< Prints a warning.
   };
 
+  /// REQUIRES: all three outlive this object, and the watchdog has its first deadline.
   Supervisor(const LockHandle& held, Child& child, Watchdog& watchdog, Options options);
+  /// Returns when the command has ended and is reaped. REQUIRES: called once.
   [[nodiscard]] ChildResult run(const Signals& signals, const Foreground& foreground);
 
  private:
+  /// Progress of the end of the command; it never goes back, even if the lease is renewed after the
+  /// SIGTERM: the command has seen the signal and may be half-way through its cleanup.
   enum class Phase { running, terminating, killed };
 
   /// Sends the signals that are due, and returns the time of the next check.
   [[nodiscard]] sys::BootTime check_deadlines();
+  /// Passes a signal to the command; a few have a meaning for this process as well.
   void forward_signal(int signal, const Foreground& foreground);
   /// Job control: stops this process as well, so that the shell sees the job stop.
   void on_child_stopped(const Foreground& foreground);
+  /// Sends SIGKILL to the group and prints the reason.
   void kill_child(std::string_view why);
 
+  /// Lock under which the command runs.
   const LockHandle& held_;
   Child& child_;
+  /// Enforces the deadline if this process cannot.
   Watchdog& watchdog_;
   Options options_;
+  /// Times of the signals, for the TTL of the lease.
   Margins margins_;
+  /// Signal that the command has received last because of the lock.
   Phase phase_ = Phase::running;
 };
 

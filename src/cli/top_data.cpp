@@ -16,6 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Bucket of a cumulative histogram, in the form of sys::quantile_between().
 struct Bucket {
   double bound = 0;
   std::uint64_t count = 0;
@@ -47,6 +48,7 @@ std::vector<std::pair<std::string_view, double>> named(const TopRates& rates) {
           {"forced", rates.forced},    {"deadlocks", rates.deadlocks}, {"renewed", rates.renewed},
           {"commands", rates.commands}};
 }
+/// Name and value of each latency, in seconds; no value without observations in the interval.
 std::vector<std::pair<std::string_view, std::optional<double>>> latencies(const TopRates& rates) {
   return {{"acquire_p50", rates.acquire_p50},
           {"acquire_p99", rates.acquire_p99},
@@ -54,6 +56,7 @@ std::vector<std::pair<std::string_view, std::optional<double>>> latencies(const 
           {"commit_p99", rates.commit_p99}};
 }
 
+/// Name and value of each total.
 std::vector<std::pair<std::string_view, std::uint64_t>> numbers(const v1::TopResponse& reply) {
   return {{"locks", reply.locks()},
           {"holds", reply.holds()},
@@ -66,11 +69,13 @@ std::vector<std::pair<std::string_view, std::uint64_t>> numbers(const v1::TopRes
 Result<TopSample> TopSampler::ask() {
   v1::TopRequest request;
   request.set_prefix(service_.with_prefix(prefix_));
+  // The maximum of the service: more rows than a screen has, so that filters find something.
   request.set_limit(200);
   auto reply = service_.ask<v1::TopResponse>("Admin/Top", request);
   if (!reply) {
     return std::unexpected(std::move(reply).error());
   }
+  // The time of the reply, so that rates refer to the interval between two replies.
   const auto now = Clock::now();
   // Counters are per member, so a reply of another member cannot be compared.
   if (before_ && before_->header().member_id() != reply->header().member_id()) {
@@ -81,6 +86,7 @@ Result<TopSample> TopSampler::ask() {
   if (before_ && seconds > 0) {
     sample.rates = rates(reply->counters(), seconds);
   }
+  // A lock may be in both lists: with the longest queues, and held for longest.
   std::set<std::pair<std::string, bool>> seen;
   for (const auto* list : {&reply->queues(), &reply->long_holds()}) {
     for (const auto& lock : *list) {
@@ -89,6 +95,7 @@ Result<TopSample> TopSampler::ask() {
       }
     }
   }
+  // Before the reply is changed for display below.
   before_ = *reply;
   when_before_ = now;
   for (auto& wait : *reply->mutable_long_waits()) {
@@ -105,6 +112,7 @@ Result<TopSample> TopSampler::ask() {
 TopRates TopSampler::rates(const v1::Counters& now, double seconds) const {
   const auto& before = before_->counters();
   const auto rate = [&](double earlier, double later) {
+    // Counters start at zero when a member restarts; a negative rate would make no sense.
     return std::max(0.0, later - earlier) / seconds;
   };
   const auto part = [](const auto& earlier, const auto& later, double quantile) {
@@ -150,9 +158,11 @@ bool contains(std::string_view text, std::string_view filter) {
 }
 
 std::vector<HotLock> sorted(std::vector<HotLock> locks, TopOrder order, std::string_view filter) {
+  // Also by owner, to show what one host holds.
   std::erase_if(locks, [&](const HotLock& lock) {
     return !contains(lock.name, filter) && !contains(lock.owner, filter);
   });
+  // Stable: rows with equal keys do not change places from one sample to the next.
   const auto by = [&](auto member) { std::ranges::stable_sort(locks, std::greater(), member); };
   switch (order) {
     case TopOrder::waiters: by(&HotLock::waiters); break;
@@ -166,6 +176,7 @@ std::vector<HotLock> sorted(std::vector<HotLock> locks, TopOrder order, std::str
 
 std::string brief(double number) {
   std::array<char, 48> text{};
+  // One decimal below 10, where rounding to an integer would change the value much.
   std::snprintf(text.data(), text.size(), number > 0 && number < 10 ? "%.1f" : "%.0f", number);
   return text.data();
 }
@@ -212,6 +223,7 @@ std::string text_of(const TopSample& sample, TopOrder order) {
 
 namespace {
 
+/// Writes a lock. Unknown values are left out instead of being zero.
 void write(sys::JsonWriter& json, const HotLock& lock) {
   json.begin_object()
       .field("name", std::string_view(lock.name))
@@ -232,6 +244,7 @@ void write(sys::JsonWriter& json, const HotLock& lock) {
   json.end_object();
 }
 
+/// Writes the longest waits and the leases that expire next.
 void write_lists(sys::JsonWriter& json, const v1::TopResponse& reply) {
   json.key("long_waits").begin_array();
   for (const auto& wait : reply.long_waits()) {

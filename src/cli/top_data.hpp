@@ -31,7 +31,8 @@ struct HotLock {
       grants{};  ///< Grants per second; unknown without an earlier sample of this lock.
 };
 
-/// Rates per second between two samples.
+/// Rates per second between two samples. Computed by the client: the service reports counters and
+/// keeps no history for its clients.
 struct TopRates {
   double granted = 0;
   double released = 0;
@@ -53,6 +54,7 @@ struct TopSample {
   std::optional<TopRates> rates{};  ///< None in the first sample.
 };
 
+/// Sort key of the list of locks. Numbers are sorted in descending order.
 enum class TopOrder : std::uint8_t { waiters, longest_wait, held, grants, name };
 
 /// Polls the service and computes rates from the previous reply. Not thread safe.
@@ -61,16 +63,20 @@ class TopSampler {
   TopSampler(Service service, std::string prefix)
       : service_(std::move(service)), prefix_(std::move(prefix)) {}
 
+  /// Requests a sample. After an error the next call computes rates over the longer interval.
   [[nodiscard]] Result<TopSample> ask();
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// Rates since the previous reply. REQUIRES: `before_` is set and `seconds` is positive.
   [[nodiscard]] TopRates rates(const v1::Counters& now, double seconds) const;
+  /// Row of a lock; its rate is known if the previous reply contained it.
   [[nodiscard]] HotLock hot(const v1::BusyLock& lock, double seconds) const;
 
   Service service_;
   std::string prefix_;
+  /// Previous reply of the same member.
   std::optional<v1::TopResponse> before_;
   Clock::time_point when_before_{};
 };
@@ -78,6 +84,7 @@ class TopSampler {
 /// Locks whose name or owner contains `filter`, sorted in this order.
 [[nodiscard]] std::vector<HotLock> sorted(std::vector<HotLock> locks, TopOrder order,
                                           std::string_view filter);
+/// Filter of all lists; case-sensitive, as names are. An empty filter matches everything.
 [[nodiscard]] bool contains(std::string_view text, std::string_view filter);
 
 /// Short number for rates: "12", "1.5".
@@ -85,6 +92,7 @@ class TopSampler {
 
 /// Tab-separated text for pipes; each line starts with its kind.
 [[nodiscard]] std::string text_of(const TopSample& sample, TopOrder order);
+/// One JSON object with a newline.
 [[nodiscard]] std::string json_of(const TopSample& sample, TopOrder order);
 
 }  // namespace tenure::cli

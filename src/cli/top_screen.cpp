@@ -20,16 +20,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Color pairs of ncurses.
 constexpr short good = 1;
 constexpr short warm = 2;
 constexpr short hot = 3;
+/// Rows of title, totals, rates and latencies above the lists.
 constexpr int head_rows = 4;
+/// Longest interval that the keys can select.
 constexpr milliseconds interval_max{60'000};
 
-/// Truncates or pads to this number of columns.
+/// Truncates or pads to this number of columns. Counts UTF-8 characters as one column each.
+/// Truncated text ends with "~".
 std::string fitted(std::string_view text, std::size_t columns) {
   std::string out;
   std::size_t count = 0;
+  // Length of `out` before its last character, which makes space for the mark.
   std::size_t before_last = 0;
   for (std::size_t at = 0; at < text.size();) {
     auto end = at + 1;
@@ -48,6 +53,8 @@ std::string fitted(std::string_view text, std::size_t columns) {
   return out + std::string(columns - count, ' ');
 }
 
+/// Writes text at a position, clipped at the edge. Outside of the screen it has no effect: the
+/// terminal may be smaller than the layout.
 void put(int row, int column, const std::string& text, attr_t sample = A_NORMAL) {
   if (row < 0 || row >= LINES || column >= COLS) {
     return;
@@ -58,6 +65,7 @@ void put(int row, int column, const std::string& text, attr_t sample = A_NORMAL)
   attroff(static_cast<int>(sample));
 }
 
+/// Attribute of a color pair; bold without colors, so that the mark stays visible.
 attr_t coloured(short pair) {
   return has_colors() && std::getenv("NO_COLOR") == nullptr ? static_cast<attr_t>(COLOR_PAIR(pair))
                                                             : A_BOLD;
@@ -75,6 +83,8 @@ struct List {
   std::size_t marked = 0;  ///< Sort column to highlight; 0: none.
 };
 
+/// Draws the header and the rows that fit into `height`. The last row stays visible if the user
+/// scrolls too far.
 void draw_list(const List& list, int top, int height, std::size_t scrolled) {
   if (height < 1) {
     return;
@@ -107,6 +117,7 @@ void draw_list(const List& list, int top, int height, std::size_t scrolled) {
   }
 }
 
+/// Index of the column that belongs to the sort key. 0, the name, is not highlighted.
 std::size_t column_of(TopOrder order) {
   switch (order) {
     case TopOrder::waiters: return 3;
@@ -118,6 +129,7 @@ std::size_t column_of(TopOrder order) {
   return 0;
 }
 
+/// List of the locks. Red from ten waiters on, yellow with fewer.
 List locks_of(const TopSample& sample, const TopChoice& choice) {
   List list{
       .headline = {"LOCK", "HOLDER", "MODE", "WAITERS", "LONGEST", "HELD", "GRANTS", "METADATA"},
@@ -138,6 +150,7 @@ List locks_of(const TopSample& sample, const TopChoice& choice) {
   return list;
 }
 
+/// List of the requests that have waited longest, in the order of the server.
 List waits_of(const TopSample& sample, const TopChoice& choice) {
   List list{.headline = {"LONGEST WAITS", "OWNER", "MODE", "WAITED", "LEASE", "METADATA"},
             .widths = {12, 20, 9, 11, 20, 16}};
@@ -157,6 +170,7 @@ List leases_of(const TopSample& sample, const TopChoice& choice) {
             .widths = {12, 20, 11, 11, 6, 6}};
   for (const auto& lease : sample.reply.lease_ends()) {
     if (contains(lease.client(), choice.filter)) {
+      // Less than a third of the TTL is left: with three renewals per TTL, two have failed.
       const bool is_late = lease.left_ms() * 3 < lease.ttl_ms();
       list.rows.push_back(
           {.cells = {plain(lease.client()), std::to_string(lease.id()),
@@ -169,6 +183,7 @@ List leases_of(const TopSample& sample, const TopChoice& choice) {
   return list;
 }
 
+/// Latency for display; "-" without observations.
 std::string in_time(const std::optional<double>& seconds) {
   return seconds ? format_short(std::chrono::duration_cast<std::chrono::nanoseconds>(
                        std::chrono::duration<double>(*seconds)))
@@ -186,6 +201,7 @@ void type(TopChoice& choice, int key) {
     if (!choice.filter.empty()) {
       choice.filter.pop_back();
     }
+  // Printable bytes, which include those of UTF-8. Other key codes of ncurses begin at 256.
   } else if (key >= 32 && key < 256 && choice.filter.size() < 200) {
     choice.filter += static_cast<char>(key);
   }
@@ -193,6 +209,7 @@ void type(TopChoice& choice, int key) {
 
 void scroll_by(TopChoice& choice, int rows) {
   const auto wanted = static_cast<std::ptrdiff_t>(choice.scrolled) + rows;
+  // The server returns at most 200 rows.
   choice.scrolled = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(wanted, 0, 199));
 }
 
@@ -243,14 +260,17 @@ constexpr std::array help_lines{
 }  // namespace
 
 Result<TopScreen> TopScreen::open(std::string title) {
+  // Before the start of ncurses, which needs the character set of the terminal.
   std::setlocale(LC_ALL, "");
   // Without a delay, a single Escape is recognized at once.
   set_escdelay(25);
+  // Not initscr(), which ends the process if it does not know the terminal.
   if (newterm(nullptr, stdout, stdin) == nullptr) {
     const auto* name = std::getenv("TERM");
     return fail(Errc::unsupported, "the terminal \"" + std::string(name == nullptr ? "" : name) +
                                        "\" is not supported; use --once");
   }
+  // Keys without Enter and without echo; cursor keys as one code; getch() never blocks.
   cbreak();
   noecho();
   nonl();
@@ -259,6 +279,7 @@ Result<TopScreen> TopScreen::open(std::string title) {
   nodelay(stdscr, TRUE);
   if (has_colors()) {
     start_color();
+    // -1 below is the background of the terminal.
     use_default_colors();
     init_pair(good, COLOR_GREEN, -1);
     init_pair(warm, COLOR_YELLOW, -1);
@@ -278,6 +299,7 @@ void TopScreen::close() noexcept {
 
 TopScreen::Action TopScreen::take_keys(TopChoice& choice) {
   auto wish = Action::nothing;
+  // Until no key is pending, so that a burst of keys costs one redraw.
   for (int key = getch(); key != ERR; key = getch()) {
     wish = Action::redraw;
     if (key == KEY_RESIZE) {
@@ -335,6 +357,7 @@ void TopScreen::draw_head(const TopSample& sample, const TopChoice& choice) {
 }
 
 void TopScreen::draw_parts(const TopSample& sample, const TopChoice& choice) {
+  // One row at the bottom is for the keys, the filter or an error.
   const int room = std::max(LINES - head_rows - 1, 0);
   using Part = TopChoice::Part;
   switch (choice.part) {
@@ -345,6 +368,7 @@ void TopScreen::draw_parts(const TopSample& sample, const TopChoice& choice) {
       return;
     case Part::all: break;
   }
+  // Half of the space for the locks, a quarter each for waits and leases.
   const int locks = (room + 1) / 2;
   const int waits = (room - locks + 1) / 2;
   draw_list(locks_of(sample, choice), head_rows, locks, choice.scrolled);

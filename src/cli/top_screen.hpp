@@ -15,22 +15,27 @@ namespace tenure::cli {
 
 /// View options that the user selects by keys.
 struct TopChoice {
+  /// Lists to show; one of them alone gets the whole screen.
   enum class Part : std::uint8_t { all, locks, waits, leases };
 
   Part part = Part::all;
+  /// Sort key of the locks.
   TopOrder order = TopOrder::waiters;
+  /// Text that names, owners or clients must contain; empty: everything is shown.
   std::string filter{};
   bool is_typing = false;  ///< Whether keys go to the filter.
+  /// Whether the view is frozen.
   bool is_paused = false;
   bool shows_help = false;
   std::size_t scrolled = 0;  ///< Rows of each list above the visible ones.
   /// Shortest interval between two refreshes.
   static constexpr std::chrono::milliseconds interval_min{250};
+  /// Time between two requests.
   std::chrono::milliseconds interval{2000};
 };
 
 /// Full-screen view by ncurses. Restores the terminal at the end. At most one instance; not thread
-/// safe.
+/// safe. ncurses keeps its state in global variables, which is why there can be only one.
 class TopScreen {
  public:
   /// `unsupported` if ncurses does not know the terminal.
@@ -58,6 +63,7 @@ class TopScreen {
   void draw_foot(const TopChoice& choice, std::string_view trouble);
 
   std::string title_;
+  /// Whether this object has to restore the terminal; false after a move.
   bool is_open_ = true;
 };
 

@@ -10,6 +10,8 @@
 namespace tenure::cli {
 namespace {
 
+/// Holders with user and token, for the confirmation: the operator has to see whose work is at
+/// risk.
 std::string holders_text(const v1::LockStatus& lock) {
   std::string text;
   for (const auto& holder : lock.holders()) {
@@ -35,6 +37,8 @@ int unlock(const Arguments& arguments) {
     return failed(!service ? service.error() : token.error());
   }
   const auto& name = arguments.words.front();
+  // Before the confirmation, which names the holders. They may change until the request arrives;
+  // --token limits the request to one hold.
   const auto lock = explained(*service, service->with_prefix(name), arguments.has("--space"));
   if (!lock) {
     return failed(lock.error());
@@ -51,6 +55,7 @@ int unlock(const Arguments& arguments) {
   v1::ForceReleaseRequest request;
   request.set_name(service->with_prefix(name));
   request.set_is_space(arguments.has("--space"));
+  // 0 selects all holds of the name at the time of the request.
   request.set_fencing_token(token->value_or(0));
   request.set_reason(arguments.text("--reason").value_or(""));
   const auto answer = service->ask<v1::ForceReleaseResponse>("Admin/ForceRelease", request);

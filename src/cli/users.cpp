@@ -16,6 +16,7 @@ namespace {
 Result<std::uint64_t> reload_at(const backends::Endpoint& endpoint, ServiceUrl url,
                                 std::chrono::milliseconds timeout) {
   url.servers.endpoints = {endpoint};
+  // Without redirects, because the request concerns this server only.
   Service one(std::move(url), timeout, Service::Follow::none);
   const auto done = one.ask<v1::ReloadUsersResponse>("Admin/ReloadUsers", v1::ReloadUsersRequest());
   if (!done) {
@@ -32,6 +33,8 @@ int reload_users(const Arguments& arguments) {
     return failed(url.error());
   }
   const auto timeout = timeout_of(arguments).value_or(std::chrono::seconds(5));
+  // All servers of the URL, also after a failure: the others must not keep revoked users because
+  // one server is down.
   int worst = code(ExitCode::done);
   sys::JsonWriter json;
   json.begin_array();

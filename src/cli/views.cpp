@@ -17,8 +17,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Most locks in a chain of blockers. Each costs a request, and longer chains help no reader.
 constexpr std::size_t chain_max = 8;
 
+/// Row of the list: the first holder, and the number of the others.
 std::vector<std::string> row_of(const v1::LockStatus& lock, const Service& service) {
   const auto waiting = std::to_string(lock.waiter_count());
   const auto name = plain(service.without_prefix(lock.name()));
@@ -44,6 +46,8 @@ Result<void> each_lock(Service& service, const std::string& prefix, std::uint64_
   v1::ListRequest request;
   request.set_prefix(service.with_prefix(prefix));
   for (std::uint64_t left = limit; left > 0;) {
+    // The page size of the server. The position is the last name, so that locks that come or go
+    // between two pages do not shift the rest.
     request.set_limit(static_cast<std::uint32_t>(std::min<std::uint64_t>(left, 1000)));
     const auto page = service.ask<v1::ListResponse>("Admin/List", request);
     if (!page) {
@@ -101,6 +105,7 @@ bool shows_users(const v1::ExplainResponse& lock) {
          std::ranges::any_of(lock.queue(), has_user);
 }
 
+/// Prints holders and queue in one table. The column of the users exists only if there are any.
 void print_lock(const v1::ExplainResponse& lock, const std::string& name) {
   if (lock.lock().holder_count() == 0 && lock.queue().empty()) {
     print(name + " is free\n");
@@ -139,6 +144,8 @@ struct Chain {
   bool is_cycle = false;
 };
 
+/// Follows the first lock that a holder waits for. The requests are not atomic: a chain that
+/// changes in between may show a cycle that does not exist.
 Result<Chain> chain_from(Service& service, std::string name, bool is_space) {
   Chain chain;
   std::set<std::pair<std::string, bool>> seen;
@@ -156,12 +163,15 @@ Result<Chain> chain_from(Service& service, std::string name, bool is_space) {
     if (elsewhere.empty()) {
       break;
     }
+    // Only the first branch: holders may wait for several locks, and all of them would form a tree.
     name = elsewhere.at(0).name();
     is_space = elsewhere.at(0).is_space();
   }
   return chain;
 }
 
+/// Prints a paragraph for each lock: the summary of the server, its waiters, and the wait of its
+/// holders that leads to the next lock.
 void print_chain(const Chain& chain, const Service& service) {
   for (const auto& lock : chain.locks) {
     print(sanitized(lock.summary()) + "\n");
@@ -198,6 +208,8 @@ int list_locks(const Arguments& arguments) {
                                 limit->value_or(10'000'000), [&](const v1::LockStatus& lock) {
                                   switch (format_of(arguments)) {
                                     case Format::table: table.add(row_of(lock, *service)); return;
+                                    // Printed page by page, for completions and pipes that need no
+                                    // alignment.
                                     case Format::quiet:
                                       print(service->without_prefix(lock.name()) + "\n");
                                       return;
@@ -220,6 +232,7 @@ int list_locks(const Arguments& arguments) {
 
 int show_lock(const Arguments& arguments) {
   auto service = Service::open(arguments);
+  // Another scheme: the library knows the holders, but not the queue.
   if (!service && service.error() == Errc::unsupported) {
     return show_by_library(arguments);
   }

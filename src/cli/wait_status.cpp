@@ -25,6 +25,8 @@ constexpr milliseconds refresh_interval{1000};
 
 /// Position of this client in the queue. Unknown if several waiters have the same owner name.
 template <class Queue>
+/// A waiter is identified by its owner name, because the library does not publish the lease of a
+/// request in progress.
 std::string queue_position_text(const Queue& queue, std::uint64_t count, const std::string& owner) {
   const auto all = std::to_string(count);
   const auto is_ours = [&](const v1::Waiter& waiter) { return waiter.owner() == owner; };
@@ -75,12 +77,14 @@ WaitStatusLine::~WaitStatusLine() {
 
 void WaitStatusLine::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
+  // An error, for example another scheme, leaves the text without details.
   auto service = Service::open(arguments_);
   bool is_shown = false;
   auto pause = show_after;
   while (!ended_.wait_for(lock, stop, pause, [] { return false; }) && !stop.stop_requested()) {
     const auto line =
         cut_to_width("waiting for " + plain(joined(names_, ", ")) + ": " + status_text(service));
+    // Carriage return and "erase to the end of the line": each line replaces the previous one.
     std::fprintf(stderr, "\r\033[K%s", line.c_str());
     is_shown = true;
     pause = refresh_interval;
@@ -98,6 +102,7 @@ std::string WaitStatusLine::status_text(Result<Service>& service) const {
     v1::ExplainRequest request;
     request.set_name(service->with_prefix(name));
     const auto answer = service->ask<v1::ExplainResponse>("Admin/Explain", request);
+    // This name is free, so another one of the request is the reason for the wait.
     if (!answer || answer->lock().holder_count() == 0) {
       continue;
     }
@@ -112,6 +117,7 @@ std::string WaitStatusLine::status_text(Result<Service>& service) const {
     return text + ", " +
            queue_position_text(answer->queue(), answer->lock().waiter_count(), owner_);
   }
+  // Other backends than tenured, no permission, or no reply.
   return "held by another owner";
 }
 

@@ -13,7 +13,8 @@
 namespace tenure::cli {
 
 /// Status line on the terminal during a wait: holder, duration and queue position. Refreshed every
-/// second by a thread of its own, and erased by the destructor.
+/// second by a thread of its own, and erased by the destructor. Informational: errors of its
+/// requests are not shown, and never affect the wait.
 class WaitStatusLine {
  public:
   /// Null if stderr is not a terminal, or with --output quiet.
@@ -25,14 +26,17 @@ class WaitStatusLine {
   ~WaitStatusLine();
 
  private:
+  /// Main function of the thread.
   void run(const std::stop_token& stop);
   /// "held by web-3 for 12 s, position 2 of 3 in the queue".
   [[nodiscard]] std::string status_text(Result<Service>& service) const;
 
+  /// Copy for the thread, which opens a connection of its own.
   Arguments arguments_;
   std::vector<std::string> names_;
   std::string owner_;  ///< Owner of this client.
   std::mutex mutex_;
+  /// Waits with a stop token; nothing notifies it.
   std::condition_variable_any ended_;
   std::jthread thread_;
 };

@@ -16,6 +16,7 @@
 namespace tenure::cli {
 namespace {
 
+/// Red for every end of a hold that its holder has not requested, and for a deadlock.
 Color color_of(LockEventType type) {
   switch (type) {
     case LockEventType::granted: return Color::green;
@@ -42,6 +43,7 @@ std::string authenticated_fields(const LockEvent& event) {
   return text;
 }
 
+/// One line for each event, in text and in JSON, so that a reader can process them as a stream.
 void print_event(const LockEvent& event, Format format) {
   const auto type = to_string(event.type);
   if (format != Format::json) {
@@ -68,7 +70,8 @@ void print_event(const LockEvent& event, Format format) {
   print(json.end_object().text() + "\n");
 }
 
-/// Prints events until a termination signal, which is not an error.
+/// Prints events until a termination signal, which is not an error. `most`: number of events after
+/// which it returns; 0: no limit.
 int follow(Watch events, const Signals& signals, const Arguments& arguments, std::uint64_t most) {
   std::stop_source stop;
   const TerminationWatch termination(signals, [&](int) { stop.request_stop(); });
@@ -82,6 +85,7 @@ int follow(Watch events, const Signals& signals, const Arguments& arguments, std
   return code(ExitCode::done);
 }
 
+/// Prints the leader. Without one, the exit code is 1, and the JSON output is `null`.
 int print_leader(const std::optional<Holder>& leader, const Arguments& arguments) {
   if (!leader) {
     if (format_of(arguments) == Format::json) {
@@ -119,6 +123,7 @@ int watch(const Arguments& arguments) {
     return failed(client.error());
   }
   auto events =
+      // Without a name the empty prefix matches all locks.
       client->watch(arguments.words.empty() ? "" : arguments.words.front(),
                     {.scope = arguments.has("--exact") ? WatchScope::one_name : WatchScope::prefix,
                      .start = *start ? std::optional(Revision{**start}) : std::nullopt});
@@ -130,6 +135,7 @@ int watch(const Arguments& arguments) {
 
 int elect(const Arguments& arguments) {
   if (const auto value = arguments.text("--value")) {
+    // A candidacy is an exclusive lock whose metadata is the value.
     auto campaign = arguments;
     campaign.options["--metadata"] = *value;
     return run(campaign);
