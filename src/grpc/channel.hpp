@@ -132,8 +132,8 @@ class Channel final : public Http2Connection {
 };
 
 /// Unary call. `done(status, response)` is called once.
-template <class Response>
 /// Has no timeout of its own: the owner cancels, or the channel closes.
+template <class Response>
 class UnaryClientCall final : public ClientCall {
  public:
   using Done = std::move_only_function<void(const Status&, Response)>;

@@ -118,8 +118,8 @@ Result<core::Downgrade> any_downgrade(const Request& request) {
   return downgrade;
 }
 
-template <class Request>
 /// Id 0: the store chooses one. A TTL of 0 is the default.
+template <class Request>
 core::GrantLease any_grant(const Request& request) {
   return {.id = core::LeaseId(request.id()),
           .request = core::RequestId(request.request_id()),

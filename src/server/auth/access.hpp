@@ -79,7 +79,7 @@ std::size_t redact_unreadable(const Access& access, std::vector<core::CycleStep>
 /// Client name of a lease of `user`: the user name, '/', the label that the client chose. Ties a
 /// lease to its user.
 [[nodiscard]] std::string qualified_client(const User& user, std::string_view client);
-/// Inverse of qualified_client().
+/// Whether `client` is a result of qualified_client() for this user.
 [[nodiscard]] bool is_owned_by(const User& user, std::string_view client);
 
 }  // namespace tenure::server::auth

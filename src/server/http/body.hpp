@@ -23,7 +23,6 @@ namespace tenure::server::http {
 /// After an error the accessors return empty values instead of failing, so a handler reads all
 /// fields without a check after each. The values are meaningful only if finish() succeeds. Not
 /// thread safe.
-///
 class Body {
  public:
   /// Parses the text. An empty body is an empty object. `invalid_argument`: not an object, or
@@ -32,18 +31,17 @@ class Body {
 
   /// nullopt: the field is absent or null, or has another type; finish() distinguishes them.
   [[nodiscard]] std::optional<std::string> text(std::string_view name);
-  /// Accepts strings and numbers: many JSON readers would round 64-bit ids and tokens.
+  /// Accepts strings and numbers: many JSON readers would round 64-bit ids and tokens. Negative
+  /// numbers and fractions are errors.
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name);
   /// A duration above 30 years is an error, so that adding it to any clock cannot overflow.
   [[nodiscard]] std::optional<std::chrono::milliseconds> milliseconds(std::string_view name);
 
-  /// The conversion fails for negative numbers and fractions.
   /// Accessors for required fields.
   [[nodiscard]] std::string required_text(std::string_view name);
   [[nodiscard]] std::uint64_t required_number(std::string_view name);
 
-  /// Earlier errors win, because later ones are often their consequence.
-  /// First error.
+  /// First error. Earlier errors win, because later ones are often their consequence.
   [[nodiscard]] Result<void> finish() const;
 
  private:
@@ -58,8 +56,8 @@ class Body {
   std::string error_;
 };
 
-/// The only way the handlers read a body: it guarantees that finish() is never forgotten.
-/// Result of `read(body)`, or the first error in the body.
+/// Result of `read(body)`, or the first error in the body. Handlers read a body only by this
+/// function, so that finish() is never forgotten.
 template <class Read>
 [[nodiscard]] auto read_body(std::string_view text, Read read)
     -> Result<decltype(read(std::declval<Body&>()))> {

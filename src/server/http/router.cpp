@@ -221,7 +221,7 @@ std::optional<Response> Router::admit(Request& request) const {
   const auto principal =
       authorizer_->authenticate(credentials_of(request.client), request.client.address);
   const auto denial = principal->authorize(is_open ? auth::Permission::none : route->permission);
-  // Set also if access is denied: the error depends on the user.
+  // Rights for the handler, which checks single names.
   request.access = principal->access();
   return denial ? std::optional(error_response(*denial)) : std::nullopt;
 }

@@ -85,7 +85,7 @@ void LockService::lock(const v1::LockRequest& request, const ReplyPtr<v1::LockRe
     reply->complete(wire::status_of(acquire.error()));
     return;
   }
-  // Names first, then the lease: a user without the right must not learn whether the lease exists.
+  // The right on all names, then the ownership of the lease.
   if (reply_if_denied(reply, authorize_lock(reply->principal.get(), acquire->items)) ||
       reply_if_denied(context_, reply, acquire->lease)) {
     return;

@@ -17,10 +17,10 @@
 namespace tenure::server {
 
 /// Bidirectional streaming call. Store thread only.
-template <class Request, class Response>
 ///
 /// Adds to grpc::Call: parsing, the limits of open streams, and the end on loss of leadership. A
 /// derived class implements on_request() and the callbacks of Call.
+template <class Request, class Response>
 class Stream : public grpc::Call, public LeaderBoundCall {
  public:
   Stream(const grpc::CallInfo& info, RpcContext& context,

@@ -26,10 +26,10 @@ inline constexpr std::uint32_t page_entries_max = 1000;
 }
 
 /// Reply of a unary call. Store thread only.
-template <class Response>
 ///
 /// Handlers keep it by shared_ptr until they complete it. If the client disconnects first,
 /// complete() has no effect.
+template <class Response>
 class Reply : public grpc::Call {
  public:
   Reply(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller)
@@ -60,10 +60,10 @@ template <class Response>
 using ReplyPtr = std::shared_ptr<Reply<Response>>;
 
 /// Unary call: one request, one reply.
-template <class Request, class Response>
 ///
 /// The handler runs at half_closed(), not at the message: a client that sends a second message gets
 /// an error before anything is executed.
+template <class Request, class Response>
 class Unary final : public Reply<Response> {
  public:
   using Handler = std::function<void(const Request&, const ReplyPtr<Response>&)>;
@@ -149,8 +149,8 @@ void reply_error(RpcContext& context, const ReplyPtr<Response>& reply, const Err
 }
 
 /// Proposes a command and replies with `fill(expected outcome, response)`, or with the error.
-template <class Expected, class Response, class Fill>
 /// The command is durable before the reply is sent.
+template <class Expected, class Response, class Fill>
 void propose_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, core::Command command,
                        Fill fill) {
   context.store.propose(std::move(command), [&context, reply, fill](const Result<Decided>& result) {
@@ -177,8 +177,8 @@ template <class Request>
 }
 
 /// Reads the state and replies with the status of `fill(view, response)`.
-template <class Response, class Fill>
 /// `fill` runs on the store's thread, so it must do bounded work.
+template <class Response, class Fill>
 void read_and_reply(RpcContext& context, const ReplyPtr<Response>& reply, Consistency freshness,
                     Fill fill) {
   auto reader = [&context, reply, fill](const Result<View>& view) {
