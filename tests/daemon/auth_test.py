@@ -78,7 +78,7 @@ class Auth(unittest.TestCase):
         self.assertIn("a/x", daemon.get("/v1/locks", token)[1])
         self.assertFalse([line for line in daemon.lines if token in str(line)])
 
-    def test_sighup_reads_the_file_again_and_a_broken_one_changes_nothing(self):
+    def test_sighup_reloads_the_users_file_and_an_invalid_one_changes_nothing(self):
         self.write(user("ann", "t", {"a/": "lock"}))
         daemon = self.start()
         ann = self.client(daemon, "t")

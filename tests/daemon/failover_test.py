@@ -27,14 +27,14 @@ class Failover(unittest.TestCase):
         before = self.waits()
         thread = threading.Thread(target=lambda: answers.append(waiter.lock(name, lease)))
         thread.start()
-        eventually(lambda: self.waits() == before + 1, "one more waits")
+        eventually(lambda: self.waits() == before + 1, "the wait is queued")
         return thread, answers
 
     def waits(self):
         return self.nodes.node(self.nodes.wait_for_leader()).client().status().waits
 
     # 002.103, 002.108
-    def test_a_lock_and_a_wait_survive_the_death_of_the_leader(self):
+    def test_a_lock_and_a_wait_survive_a_crash_of_the_leader(self):
         one, two = self.client.lease(), self.client.lease()
         held = self.client.lock("a", one)
         thread, answers = self.wait_in_queue("a", two)
@@ -48,11 +48,11 @@ class Failover(unittest.TestCase):
         self.assertTrue(answers[0].acquired)
         self.assertGreater(answers[0].fencing_token, held.fencing_token)
         self.nodes.restart(dead)
-        eventually(lambda: self.nodes.node(dead).seen() is not None, "it is back")
+        eventually(lambda: self.nodes.node(dead).seen() is not None, "the restarted member replies")
         self.assertFalse(self.client.try_lock("a", one).acquired)
 
     # 002.103, 002.104: a paused leader can neither renew, expire nor grant.
-    def test_clients_leave_a_hanging_leader_and_it_decides_nothing_when_it_returns(self):
+    def test_clients_leave_a_hanging_leader_which_then_decides_nothing(self):
         lease = self.client.lease(ttl_ms=5000)
         held = self.client.lock("a", lease)
         hung = self.nodes.wait_for_leader()
@@ -210,7 +210,7 @@ class CppClient(unittest.TestCase):
             self.nodes.kill(dead)
             self.nodes.wait_for_leader(but=dead)
             self.nodes.restart(dead)
-            eventually(lambda: self.nodes.node(dead).seen() is not None, "it is back")
+            eventually(lambda: self.nodes.node(dead).seen() is not None, "the member replies")
         self.check()
 
     def test_the_client_sees_no_error_when_a_leader_hangs(self):
@@ -234,7 +234,7 @@ class Members(unittest.TestCase):
         self.nodes = self.context.__enter__()
         self.addCleanup(self.context.__exit__, None, None, None)
 
-    def test_a_member_is_added_and_a_dead_one_replaced(self):
+    def test_a_member_is_added_and_a_failed_member_replaced(self):
         client = self.nodes.client()
         lease = client.lease()
         held = client.lock("a", lease)

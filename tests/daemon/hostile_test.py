@@ -52,7 +52,7 @@ def percentile_99(times):
 
 class Memory(unittest.TestCase):
     # Regression: 270 KB of calls to an unknown path produced 227 MiB of unread refusals.
-    def test_refusals_that_are_not_read_take_little_memory(self):
+    def test_unread_refusals_use_little_memory(self):
         with running() as daemon:
             client = daemon.client()
             lease = client.lease()

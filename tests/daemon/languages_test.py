@@ -85,7 +85,7 @@ class Languages(OneDaemon):
 
     # 002.033: the test revokes the lease, because waiting for the TTL of 9 s takes too long. The
     # next renewal reports the loss, which also shows that the client sends renewals.
-    def test_each_notices_at_its_next_renewal_that_its_lease_is_lost(self):
+    def test_each_client_detects_a_lost_lease_at_its_next_renewal(self):
         processes = {language: self.start(language, f"three/{language}", "--seconds", "60")
                      for language in LANGUAGES}
         for process in processes.values():

@@ -74,7 +74,7 @@ class Life(Folder):
         self.assertEqual([one.id for one in leases], [lease])
         self.assertGreater(leases[0].left_ms, 50_000)
 
-    def test_its_sockets_are_closed_when_it_executes_a_program(self):
+    def test_sockets_of_the_daemon_are_close_on_exec(self):
         daemon = self.start()
         client = daemon.client()
         client.status()
@@ -111,7 +111,7 @@ class Life(Folder):
         self.assertEqual(code, 69)
         self.assertIn(other.grpc_address, why)
 
-    def test_wrong_flags_and_wrong_files_have_exit_codes_of_their_own(self):
+    def test_invalid_flags_and_files_have_distinct_exit_codes(self):
         self.assertEqual(run("--no-such-flag").returncode, 64)
         config = self.folder / "wrong.toml"
         config.write_text("[node]\ndata_dirr = 'x'\n", encoding="utf-8")

@@ -76,7 +76,7 @@ class Monitoring(unittest.TestCase):
                     taken.add((x, y))
 
     # A renamed metric would leave an empty panel and an alert that never fires.
-    def test_every_metric_of_dashboard_and_alerts_is_there_in_a_real_cluster(self):
+    def test_a_real_cluster_exports_every_metric_of_dashboard_and_alerts(self):
         there = set()
 
         def look():

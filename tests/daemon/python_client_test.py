@@ -46,7 +46,7 @@ class PythonClient(OneDaemon):
         self.assertEqual(waiting.result().queue_position, 1)
 
     # 002.026, 002.033, 002.064
-    def test_keep_alive_prolongs_a_lease(self):
+    def test_keep_alive_renews_a_lease(self):
         lease = self.client.lease(ttl_ms=5000)
         answers = self.client.locks.LeaseKeepAlive(
             iter([lease_pb.LeaseKeepAliveRequest(id=lease),
@@ -91,7 +91,7 @@ class PythonClient(OneDaemon):
                          [watch_pb.CHANGE_PUT, watch_pb.CHANGE_DELETE])
         self.assertEqual(seen[0].record.fencing_token, held.fencing_token)
 
-    def test_a_session_carries_a_batch_of_operations(self):
+    def test_a_session_executes_a_batch_of_operations(self):
         requests = [
             session_pb.SessionRequest(
                 hello=session_pb.Hello(client="python"),

@@ -19,21 +19,21 @@ using google::protobuf::Message;
 using Until = RpcProbe::Until;
 
 /// Credentials and lock name of a call: without a token, or with one, and a name under a/ or b/.
-struct Asking {
+struct CallCase {
   std::string label;
   std::string token;
   std::string name;
 };
-const std::vector<Asking> askings{{"stranger", "", "a/x"},  {"forger", "tenure_1", "a/x"},
-                                  {"reader a", "r", "a/x"}, {"reader b", "r", "b/x"},
-                                  {"locker a", "l", "a/x"}, {"locker b", "l", "b/x"},
-                                  {"admin", "ad", "b/x"}};
+const std::vector<CallCase> call_cases{{"no token", "", "a/x"},  {"wrong token", "tenure_1", "a/x"},
+                                       {"reader a", "r", "a/x"}, {"reader b", "r", "b/x"},
+                                       {"locker a", "l", "a/x"}, {"locker b", "l", "b/x"},
+                                       {"admin", "ad", "b/x"}};
 const std::set<std::string> users{"reader a", "reader b", "locker a", "locker b", "admin"};
 const std::set<std::string> readers{"reader a", "locker a", "admin"};
 const std::set<std::string> lockers{"locker a", "admin"};
 const std::set<std::string> admins{"admin"};
-const std::set<std::string> everybody{"stranger", "forger",   "reader a", "reader b",
-                                      "locker a", "locker b", "admin"};
+const std::set<std::string> all_labels{"no token", "wrong token", "reader a", "reader b",
+                                       "locker a", "locker b",    "admin"};
 
 using Made = std::unique_ptr<Message>;
 using Make = std::function<Made(const std::string& name)>;
@@ -107,11 +107,12 @@ std::map<std::string, Row> call_rows() {
       {"tenure.v1.Admin.MemberAdd", {plain<v1::MemberAddRequest>(), admins}},
       {"tenure.v1.Admin.MemberRemove", {plain<v1::MemberRemoveRequest>(), admins}},
       {"tenure.v1.Admin.TransferLeadership", {plain<v1::TransferLeadershipRequest>(), admins}},
-      {"grpc.health.v1.Health.Check", {plain<::grpc::health::v1::HealthCheckRequest>(), everybody}},
+      {"grpc.health.v1.Health.Check",
+       {plain<::grpc::health::v1::HealthCheckRequest>(), all_labels}},
       {"grpc.health.v1.Health.Watch",
-       {plain<::grpc::health::v1::HealthCheckRequest>(), everybody, Until::message}},
+       {plain<::grpc::health::v1::HealthCheckRequest>(), all_labels, Until::message}},
       {"grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo",
-       {plain<::grpc::reflection::v1alpha::ServerReflectionRequest>(), everybody}},
+       {plain<::grpc::reflection::v1alpha::ServerReflectionRequest>(), all_labels}},
   };
 }
 
@@ -133,13 +134,13 @@ TEST_F(AuthRpc, every_call_requires_the_permission_in_the_matrix) {
     for (int n = 0; n < described.method_count(); ++n) {
       const auto& method = *described.method(n);
       const auto row = rows.find(method.full_name());
-      ASSERT_NE(row, rows.end()) << method.full_name() << " has no row: who may call it?";
+      ASSERT_NE(row, rows.end()) << method.full_name() << " has no row in the matrix";
       const auto path = "/" + std::string(service) + "/" + method.name();
-      for (const auto& asking : askings) {
-        RpcProbe probe(address_, asking.token);
-        const auto reply = probe.call(path, *row->second.make(asking.name), row->second.until);
-        EXPECT_EQ(!is_denied(path, reply), row->second.allowed.contains(asking.label))
-            << path << " by " << asking.label << ": " << reply.message();
+      for (const auto& client : call_cases) {
+        RpcProbe probe(address_, client.token);
+        const auto reply = probe.call(path, *row->second.make(client.name), row->second.until);
+        EXPECT_EQ(!is_denied(path, reply), row->second.allowed.contains(client.label))
+            << path << " by " << client.label << ": " << reply.message();
       }
     }
   }
@@ -161,22 +162,22 @@ TEST_F(AuthRpc, every_operation_requires_the_permission_in_the_matrix) {
   for (int n = 0; n < what.field_count(); ++n) {
     const auto& field = *what.field(n);
     const auto row = rows.find(field.name());
-    ASSERT_NE(row, rows.end()) << field.name() << " has no row: who may do it?";
-    for (const auto& asking : askings) {
-      if (!users.contains(asking.label)) {
-        continue;  // These calls have no Session operation.
+    ASSERT_NE(row, rows.end()) << field.name() << " has no row in the matrix";
+    for (const auto& client : call_cases) {
+      if (!users.contains(client.label)) {
+        continue;  // Without valid credentials the Session itself is refused.
       }
       v1::Operation operation;
       operation.GetReflection()->MutableMessage(&operation, &field);
       if (operation.has_acquire()) {
-        operation.mutable_acquire()->add_items()->set_name(asking.name);
+        operation.mutable_acquire()->add_items()->set_name(client.name);
         operation.mutable_acquire()->set_request_id(1);
       }
-      RpcProbe probe(address_, asking.token);
+      RpcProbe probe(address_, client.token);
       const auto outcome = operate(probe, operation);
       EXPECT_EQ(outcome.refused().code() != v1::CODE_PERMISSION_DENIED,
-                row->second.contains(asking.label))
-          << field.name() << " by " << asking.label;
+                row->second.contains(client.label))
+          << field.name() << " by " << client.label;
     }
   }
 }

@@ -114,7 +114,7 @@ TEST_F(LeaseRpc, a_keep_alive_with_a_ttl_changes_the_ttl_permanently) {
   longer.set_request_id(2);
   EXPECT_EQ(keep_alive(longer).at(0).ttl_ms(), 60'000U);
 
-  EXPECT_EQ(keep_alive(request).at(0).ttl_ms(), 1'000U) << "as it was answered before";
+  EXPECT_EQ(keep_alive(request).at(0).ttl_ms(), 1'000U) << "the reply to the first attempt";
 
   v1::LeaseKeepAliveRequest plain;
   plain.set_id(kept);

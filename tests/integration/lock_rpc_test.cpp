@@ -199,16 +199,16 @@ TEST_F(LockRpc, a_retry_joins_the_wait_of_its_first_call_and_outlives_it) {
 TEST_F(LockRpc, a_caller_that_disconnects_leaves_the_queue_and_its_lease_lives_on) {
   const auto holder = lease();
   const auto held = lock("a", holder);
-  const auto gone = lease();
+  const auto disconnected = lease();
   {
-    PendingLock waiting(*locks_, lock_request("a", gone));
+    PendingLock waiting(*locks_, lock_request("a", disconnected));
     ASSERT_TRUE(waits_become(1));
     waiting.cancel();
   }
 
   EXPECT_TRUE(waits_become(0));
   ASSERT_TRUE(unlock(holder, held.fencing_token()).ok());
-  EXPECT_TRUE(try_lock("a", gone).acquired());
+  EXPECT_TRUE(try_lock("a", disconnected).acquired());
 }
 
 /// An upgrade to exclusive whose grant only its own call can report.

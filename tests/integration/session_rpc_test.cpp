@@ -253,10 +253,10 @@ TEST_F(SessionRpc, the_end_of_the_stream_ends_its_waits_and_no_lease) {
 
 // 002.072, 002-B27: revocation at the end of the stream is opt-in, by a field of Hello.
 TEST_F(SessionRpc, leases_end_with_the_stream_if_hello_requested_it) {
-  auto wish = hello();
-  wish.set_revoke_leases(true);
+  auto request = hello();
+  request.set_revoke_leases(true);
   {
-    Session session(*locks_, wish);
+    Session session(*locks_, request);
     ASSERT_TRUE(session.lock("a", session.lease(), 1).has_granted());
   }
 
@@ -267,18 +267,18 @@ TEST_F(SessionRpc, leases_end_with_the_stream_if_hello_requested_it) {
 
 // 002-B32: a client that reconnects keeps its queue position.
 TEST_F(SessionRpc, a_kept_wait_is_reattached_by_its_request_id) {
-  auto wish = hello();
-  wish.set_keep_waits(true);
+  auto request = hello();
+  request.set_keep_waits(true);
   const auto holder = lease();
   const auto held = lock("a", holder);
   const auto owner = lease();
   {
-    Session first(*locks_, wish);
+    Session first(*locks_, request);
     ASSERT_TRUE(first.lock("a", owner, 5).has_queued());
   }
   ASSERT_TRUE(
       becomes_true([&](const server::View&) { return server_.context().waiters.attached() == 0; }));
-  Session second(*locks_, wish);
+  Session second(*locks_, request);
 
   EXPECT_EQ(second.lock("a", owner, 5).queued().position(), 1U);
   ASSERT_TRUE(unlock(holder, held.fencing_token()).ok());

@@ -79,7 +79,7 @@ TEST_F(Restored, a_watch_is_cancelled_if_the_snapshot_lacks_its_events) {
   hub_.restored(leader_.state());
 
   EXPECT_EQ(notifications_, 1);
-  EXPECT_EQ(watch->cancelled_at(), core::Revision{3}) << "it saw 2";
+  EXPECT_EQ(watch->cancelled_at(), core::Revision{3}) << "the watch has delivered revision 2";
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_F(WatchReplay, events_during_a_replay_come_once_and_in_order) {
   const auto watch = this->watch();
   auto revisions = take(*watch);
   happens();
-  EXPECT_FALSE(watch->has_events()) << "it comes in its turn";
+  EXPECT_FALSE(watch->has_events()) << "live events follow the replay";
 
   replay(*watch, revisions);
   happens();

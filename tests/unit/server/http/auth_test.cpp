@@ -121,7 +121,7 @@ TEST_F(HttpAuth, every_route_requires_the_permission_in_the_matrix) {
     const auto key =
         (is_post ? "POST " : "GET ") + std::string(route.path) + std::string(route.suffix);
     const auto row = rows.find(key);
-    ASSERT_NE(row, rows.end()) << key << " has no row: who may see it?";
+    ASSERT_NE(row, rows.end()) << key << " has no row in the matrix";
     seen.insert(key);
     std::size_t column = 0;
     for (const auto* token : {"", "r", "o", "ad"}) {

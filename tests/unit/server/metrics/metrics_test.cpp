@@ -20,12 +20,12 @@ using namespace std::chrono_literals;
 class MetricsTest : public core::CoreTest {
  protected:
   void SetUp() override {
-    heard(apply(core::GrantLease{.id = ann, .ttl = 30s}));
-    heard(apply(core::GrantLease{.id = bob, .ttl = 60s}));
+    observe(apply(core::GrantLease{.id = ann, .ttl = 30s}));
+    observe(apply(core::GrantLease{.id = bob, .ttl = 60s}));
   }
 
-  void heard(const core::Applied& what) { metrics.applied(what, machine.state()); }
-  void run(const core::Command& command, ClusterTime after = {}) { heard(apply(command, after)); }
+  void observe(const core::Applied& what) { metrics.applied(what, machine.state()); }
+  void run(const core::Command& command, ClusterTime after = {}) { observe(apply(command, after)); }
   void ask(LeaseId lease, std::vector<core::Item> items,
            core::SelfConflict again = core::SelfConflict::refuse) {
     run(core::Acquire{

@@ -220,11 +220,11 @@ TEST(PeersOutbox, a_full_outbox_drops_new_messages_and_keeps_the_order) {
   EXPECT_FALSE(outbox.push(encode(raft::AppendResult{}))) << "four messages wait";
 
   const auto batch = outbox.take_batch();
-  ASSERT_EQ(batch.size(), 1U) << "one that is longer than a batch goes alone";
+  ASSERT_EQ(batch.size(), 1U) << "a message larger than a batch is sent alone";
   EXPECT_EQ(batch.front().body_bytes(), 100U);
   EXPECT_EQ(outbox.size(), 3U);
   outbox.clear();
-  EXPECT_TRUE(outbox.push(entry(1000))) << "one alone always passes: it would never pass";
+  EXPECT_TRUE(outbox.push(entry(1000))) << "an empty outbox accepts a message of any size";
 }
 
 }  // namespace

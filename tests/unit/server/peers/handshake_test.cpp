@@ -73,7 +73,7 @@ TEST_F(PeersHandshake, the_thread_of_the_loop_computes_no_handshake) {
 
   const auto id = [] { return std::this_thread::get_id(); };
   const auto all = threads.all();
-  EXPECT_EQ(all.size(), 2U) << "a thread of each member";
+  EXPECT_EQ(all.size(), 2U) << "one handshake thread per member";
   EXPECT_FALSE(all.contains(initiator->on_loop(id)));
   EXPECT_FALSE(all.contains(acceptor->on_loop(id)));
 }
@@ -104,7 +104,7 @@ TEST_F(PeersHandshake, the_address_of_a_configured_member_has_its_own_limit_of_h
   expect_connection();
 
   RawPeer elsewhere(acceptor->port(), 2);
-  EXPECT_EQ(elsewhere.read(1), "") << "another address has the limit that is used up";
+  EXPECT_EQ(elsewhere.read(1), "") << "the limit of other addresses is exhausted";
 }
 
 TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_of_handshakes) {
@@ -118,7 +118,7 @@ TEST_F(PeersHandshake, the_address_of_a_member_that_connected_has_its_own_limit_
   RawPeer elsewhere(acceptor->port(), 2);
   elsewhere.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
-  EXPECT_EQ(same.read(1), "") << "the limit of members is used up";
+  EXPECT_EQ(same.read(1), "") << "the limit of members is exhausted";
   EXPECT_TRUE(
       eventually([&] { return acceptor->reports_about("peer_rejected address=127.0.0.2"); }));
   EXPECT_FALSE(acceptor->reports_about("peer_rejected address=127.0.0.1"));

@@ -114,7 +114,7 @@ TEST_F(PeersRefusal, a_voter_with_a_new_incarnation_is_refused_at_both_ends) {
       eventually([&] { return acceptor->reports_about("member 1 has a new incarnation"); }));
   EXPECT_FALSE(acceptor->is_connected_to(1));
   EXPECT_TRUE(eventually([&] { return acceptor->reports_about("peer_unreachable peer=1"); }))
-      << "nor is it called";
+      << "the acceptor does not connect to it, either";
 }
 
 // Otherwise two of three members with lost directories would form a majority without the log.
@@ -190,7 +190,7 @@ TEST_F(PeersRefusal, idle_unauthenticated_connections_are_limited_and_evicted) {
   for (int i = 0; i < 10; ++i) {
     connections.push_back(std::make_unique<RawPeer>(acceptor->port()));
   }
-  EXPECT_EQ(connections.front()->read(1), "") << "it was closed";
+  EXPECT_EQ(connections.front()->read(1), "") << "the connection was closed";
 
   initiator = std::make_unique<TestPeer>(TestPeer::options(1));
   initiator->set_members({{2, acceptor->address()}});
@@ -216,7 +216,7 @@ TEST_F(PeersRefusal, a_handshake_in_progress_is_not_evicted_by_idle_connections)
   for (int i = 0; i < 10; ++i) {
     connections.push_back(std::make_unique<RawPeer>(end.port()));
   }
-  EXPECT_EQ(connections.front()->read(1), "") << "it was closed";
+  EXPECT_EQ(connections.front()->read(1), "") << "the connection was closed";
   handshake.write(encode(Proof{.proof = std::string(32, 'x')}).head);
 
   // Its connection is still open.
@@ -236,7 +236,7 @@ TEST_F(PeersRefusal, connections_from_one_address_evict_only_each_other) {
     connections.back()->write(words.substr(0, 1));
   }
   connections.back()->write(words.substr(1));
-  ASSERT_FALSE(connections.back()->read(1).empty()) << "so all before it have been accepted";
+  ASSERT_FALSE(connections.back()->read(1).empty()) << "all earlier connections have been accepted";
   handshake.write(words);
 
   EXPECT_FALSE(handshake.read(1).empty());

@@ -43,7 +43,7 @@ TEST_F(PeersRegistry, a_voter_with_a_new_incarnation_is_refused_also_after_a_res
     auto known = open();
     known.set_members({voter(two), voter(three)});
     EXPECT_EQ(known.verify(two, Incarnation{5}), "");
-    EXPECT_EQ(known.verify(two, Incarnation{5}), "") << "the same again";
+    EXPECT_EQ(known.verify(two, Incarnation{5}), "") << "the same incarnation again";
     EXPECT_NE(known.verify(two, Incarnation{6}), "");
   }
   auto known = open();
@@ -67,7 +67,7 @@ TEST_F(PeersRegistry, a_standby_may_have_a_new_incarnation) {
   EXPECT_EQ(known.verify(two, Incarnation{6}), "");
   known.set_members({voter(three), voter(two)});
 
-  EXPECT_EQ(known.verify(two, Incarnation{6}), "") << "as it was when it became a voter";
+  EXPECT_EQ(known.verify(two, Incarnation{6}), "") << "the incarnation at its promotion";
   EXPECT_NE(known.verify(two, Incarnation{5}), "");
 }
 
@@ -134,7 +134,8 @@ TEST_F(PeersRegistry, a_failed_write_is_reported_once_and_repeated) {
 
   EXPECT_EQ(opened->verify(two, Incarnation{5}), "");
   EXPECT_EQ(opened->verify(three, Incarnation{5}), "");
-  EXPECT_NE(opened->verify(two, Incarnation{6}), "") << "it is known all the same";
+  EXPECT_NE(opened->verify(two, Incarnation{6}), "")
+      << "the incarnation is known although the write failed";
   EXPECT_EQ(reports.warnings(), 1U);
   std::filesystem::create_directories(folder / "away");
   opened->sweep();

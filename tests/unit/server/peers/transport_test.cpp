@@ -208,7 +208,7 @@ TEST(PeersTransport, a_full_queue_drops_messages_and_keeps_their_order) {
     one.send(2, AppendEntries{.previous = Index{sent++}, .entries = {{.payload = payload}}});
     return one.counts(2).messages_dropped >= 20;
   }));
-  EXPECT_LT(payload.use_count(), 60) << "what is dropped is let go";
+  EXPECT_LT(payload.use_count(), 60) << "the payload of a dropped message is freed";
   proxy.clog(false);
 
   const auto passed = one.counts(2).messages_sent - 1;  // The proof counts as a message.
@@ -296,7 +296,7 @@ TEST(PeersTransport, a_large_snapshot_is_interleaved_with_other_messages) {
   while (!std::holds_alternative<InstallSnapshot>(got[before].message)) {
     ++before;
   }
-  EXPECT_GT(before, 10U) << "messages that were sent later came first";
+  EXPECT_GT(before, 10U) << "later messages arrived before the snapshot";
   const auto& snapshot = std::get<InstallSnapshot>(got[before].message);
   EXPECT_EQ(*snapshot.snapshot.body, *body);
   EXPECT_EQ(snapshot.snapshot.mark, snapshot_of(body).snapshot.mark);
@@ -387,7 +387,7 @@ TEST(PeersTransport, a_snapshot_beyond_the_limit_is_not_taken) {
   EXPECT_TRUE(snapshots(two).empty());
 }
 
-TEST(PeersTransport, stopping_inside_of_a_message_is_allowed) {
+TEST(PeersTransport, a_transport_can_stop_in_the_middle_of_a_message) {
   TestPeer one(TestPeer::options(1));
   TestPeer two(TestPeer::options(2));
   one.set_members({{2, two.address()}});

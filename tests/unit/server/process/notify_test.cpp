@@ -28,7 +28,7 @@ class Systemd : public ::testing::Test {
     ::unsetenv("WATCHDOG_USEC");
     std::filesystem::remove(path_);
   }
-  std::string hear() {
+  std::string receive() {
     std::array<char, 512> text{};
     return {text.data(), socket_.receive(boost::asio::buffer(text))};
   }
@@ -43,24 +43,24 @@ TEST_F(Systemd, systemd_is_notified_of_readiness_and_stop) {
   ServiceNotifier notifier(loop_);
 
   notifier.ready("leads\nREADY=0");
-  EXPECT_EQ(hear(), "READY=1\nSTATUS=leads READY=0");
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=leads READY=0");
   notifier.status("follows");
-  EXPECT_EQ(hear(), "STATUS=follows");
+  EXPECT_EQ(receive(), "STATUS=follows");
   notifier.stopping();
-  EXPECT_EQ(hear(), "STOPPING=1");
+  EXPECT_EQ(receive(), "STOPPING=1");
 }
 
 TEST_F(Systemd, the_watchdog_is_notified_only_while_the_loop_runs) {
   ::setenv("WATCHDOG_USEC", "20000", 1);
   ServiceNotifier notifier(loop_);
   notifier.ready("");
-  EXPECT_EQ(hear(), "READY=1\nSTATUS=");
+  EXPECT_EQ(receive(), "READY=1\nSTATUS=");
   EXPECT_EQ(socket_.available(), 0U);
 
   loop_.run_one();
-  EXPECT_EQ(hear(), "WATCHDOG=1");
+  EXPECT_EQ(receive(), "WATCHDOG=1");
   loop_.run_one();
-  EXPECT_EQ(hear(), "WATCHDOG=1");
+  EXPECT_EQ(receive(), "WATCHDOG=1");
 }
 
 TEST(ServiceNotifier, without_systemd_nothing_happens) {

@@ -58,7 +58,7 @@ TEST(RaftBatches, the_next_entry_is_on_its_way_to_the_disk_before_the_last_one_i
 }
 
 // An entry on a majority is committed, even if the disk of the leader blocks.
-TEST(RaftBatches, a_leader_whose_disk_takes_nothing_goes_on) {
+TEST(RaftBatches, a_leader_with_a_blocked_disk_commits) {
   RaftGroup group(3);
   auto& leader = group.elect();
   leader.is_disk_stuck = true;

@@ -159,7 +159,7 @@ TEST_F(RaftCluster, a_stopping_leader_transfers_the_leadership) {
   first.stop();
   nodes.at(id - 1).reset();
 
-  EXPECT_EQ(peek(elect()).term, term + 1) << "one election, that was asked for";
+  EXPECT_EQ(peek(elect()).term, term + 1) << "the only election is the requested one";
 }
 
 TEST_F(RaftCluster, a_member_with_an_old_log_is_brought_up_by_a_snapshot) {
@@ -393,7 +393,7 @@ TEST_F(RaftCluster, a_restored_backup_rewinds_neither_tokens_nor_leases_nor_watc
             last_revision)
       << "a watch gets an error instead of a gap";
   const auto lease = client.fresh_lease();
-  EXPECT_GT(lease, last_lease) << "the old one is not renewed by mistake";
+  EXPECT_GT(lease, last_lease) << "no id of an old lease is reused";
   EXPECT_GT(client.token(lease, "b"), last_token);
   EXPECT_EQ(client.ask([](const View& view) { return view.state.leases.all().size(); }), 2U);
 }

@@ -63,12 +63,12 @@ TEST(RaftCrash, repeated_kills_lose_no_acknowledged_command) {
     // Kills after a different number of replies in each round, during the next command.
     const int answers = 10 + round * 17 % 90;
     Acknowledged acknowledged{};
-    int heard = 0;
+    int received = 0;
     while (::read(ends[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged) {
-      EXPECT_GT(acknowledged.token, highest) << "a token came again";
+      EXPECT_GT(acknowledged.token, highest) << "a token was granted twice";
       highest = acknowledged.token;
       tokens[acknowledged.lock] = acknowledged.token;
-      if (++heard == answers) {
+      if (++received == answers) {
         ::kill(child, SIGKILL);
       }
     }

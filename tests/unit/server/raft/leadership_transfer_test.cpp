@@ -1,10 +1,11 @@
+#include "server/raft/leadership_transfer.hpp"
+
 #include <chrono>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "server/raft/leadership_transfer.hpp"
 #include "server/raft/lost_entry_detector.hpp"
 
 namespace tenure::server::raft {
@@ -57,7 +58,7 @@ TEST_F(RaftLeadershipTransfer, a_second_callback_gets_the_same_result) {
   EXPECT_EQ(results[1].error().code, Errc::unavailable);
 }
 
-TEST(RaftSuccessor, a_member_that_was_heard_lately_goes_before_one_with_more_of_the_log) {
+TEST(RaftSuccessor, a_recently_heard_member_precedes_one_with_a_longer_log) {
   const std::vector<TransferCandidate> candidates{
       {.id = MemberId{2}, .was_heard_lately = false, .match = Index{9}},
       {.id = MemberId{3}, .was_heard_lately = true, .match = Index{5}},
@@ -93,7 +94,7 @@ TEST_F(RaftLostEntryDetector, a_single_late_rejection_proves_nothing) {
 
   EXPECT_FALSE(detector.is_suspect(MemberId{2}));
   now += milliseconds(1);
-  EXPECT_FALSE(reject(8)) << "the time begins again";
+  EXPECT_FALSE(reject(8)) << "the interval restarts";
 }
 
 TEST_F(RaftLostEntryDetector, repeated_rejections_below_the_acknowledged_index_are_a_loss) {

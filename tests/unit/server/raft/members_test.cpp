@@ -43,7 +43,8 @@ TEST(RaftMembers, a_list_without_addresses_is_still_read) {
   const auto bytes = encode_members(old);
 
   EXPECT_EQ(decode_members(bytes), old);
-  EXPECT_NE(bytes.find(std::string("\x31\0", 2)), std::string::npos) << "the address is the id";
+  EXPECT_NE(bytes.find(std::string("\x31\0", 2)), std::string::npos)
+      << "the id is encoded as the address";
 }
 
 TEST(RaftMembers, invalid_member_lists_are_not_encoded) {
@@ -130,7 +131,8 @@ TEST(RaftMembers, a_dead_member_is_replaced_by_a_new_one) {
   EXPECT_EQ(voters(leader).size(), 3U);
   EXPECT_EQ(std::ranges::count(voters(leader), dead), 0);
   group.crash(leader.id().get());
-  EXPECT_TRUE(group.propose(group.elect(), core::Tick{}).has_value()) << "two of three";
+  EXPECT_TRUE(group.propose(group.elect(), core::Tick{}).has_value())
+      << "two of three members are a majority";
 }
 
 // Regression (`make chaos`, seed 500): the failed member could not be removed, because three
@@ -190,7 +192,7 @@ TEST(RaftMembers, impossible_member_changes_are_refused) {
   homeless.client_address = "";
 
   EXPECT_EQ(group.change(leader, RemoveMember{.id = 1}).error().code, Errc::invalid_argument)
-      << "three voters stay";
+      << "at least three voters must remain";
   EXPECT_EQ(group.change(leader, RemoveMember{.id = 9}).error().code, Errc::invalid_argument);
   EXPECT_EQ(group.change(leader, RaftGroup::addition(1)).error().code, Errc::invalid_argument);
   EXPECT_EQ(group.change(leader, stolen).error().code, Errc::invalid_argument);
@@ -237,7 +239,7 @@ TEST(RaftMembers, a_new_leader_changes_no_members_before_an_entry_of_its_term_is
   EXPECT_TRUE(next.leads());
   EXPECT_FALSE(replica.has_committed_own_term());
   EXPECT_FALSE(replica.is_changing()) << "it is not in the log";
-  EXPECT_FALSE(changed.has_value()) << "and not refused: it waits";
+  EXPECT_FALSE(changed.has_value()) << "the change waits and is not refused";
   group.heal();
   ASSERT_TRUE(group.eventually([&] { return changed.has_value(); }));
   EXPECT_TRUE(changed->has_value()) << changed->error().detail;
@@ -261,39 +263,39 @@ TEST(RaftMembers, a_new_leader_commits_an_entry_of_its_own_term) {
 TEST(RaftMembers, a_removed_member_gets_a_notice_and_stops_elections) {
   RaftGroup group(4);
   auto& leader = group.elect();
-  const auto gone = leader.id().get() % 4 + 1;
+  const auto target = leader.id().get() % 4 + 1;
 
-  ASSERT_TRUE(group.change(leader, RemoveMember{.id = gone}).has_value());
+  ASSERT_TRUE(group.change(leader, RemoveMember{.id = target}).has_value());
   group.pass(milliseconds(100));
   const auto term = leader.store().position().term;
   group.pass(seconds(20));
 
-  auto& removed = group.at(gone);
+  auto& removed = group.at(target);
   EXPECT_TRUE(removed.store().is_removed());
   EXPECT_EQ(removed.store().deadline(), std::nullopt);
-  EXPECT_EQ(removed.store().position().leader, 0U) << "it will not hear of the next one";
+  EXPECT_EQ(removed.store().position().leader, 0U) << "the removed member learns no later leader";
   EXPECT_TRUE(std::ranges::any_of(removed.reports, [](const std::string& report) {
     return report.find("removed_from_cluster") != std::string::npos;
   }));
   EXPECT_EQ(group.propose(removed, core::Tick{}).error().code, Errc::unavailable);
   EXPECT_TRUE(leader.leads());
   EXPECT_EQ(leader.store().position().term, term) << "no election was started";
-  EXPECT_EQ(leader.known.size(), 3U) << "the transport forgets it in the end";
+  EXPECT_EQ(leader.known.size(), 3U) << "the transport removes the member eventually";
 }
 
 TEST(RaftMembers, a_member_removed_while_offline_starts_no_election_and_gets_a_notice) {
   RaftGroup group(4);
   auto& leader = group.elect();
-  const auto gone = leader.id().get() % 4 + 1;
-  group.crash(gone);
-  ASSERT_TRUE(group.change(leader, RemoveMember{.id = gone}).has_value());
+  const auto target = leader.id().get() % 4 + 1;
+  group.crash(target);
+  ASSERT_TRUE(group.change(leader, RemoveMember{.id = target}).has_value());
   group.pass(seconds(5));
   const auto term = leader.store().position().term;
 
-  group.boot(gone);
+  group.boot(target);
   group.pass(seconds(20));
 
-  EXPECT_TRUE(group.at(gone).store().is_removed());
+  EXPECT_TRUE(group.at(target).store().is_removed());
   EXPECT_TRUE(leader.leads());
   EXPECT_EQ(leader.store().position().term, term);
 }

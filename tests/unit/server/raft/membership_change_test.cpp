@@ -93,7 +93,7 @@ TEST_F(RaftMembershipChange, a_new_member_is_a_standby_catches_up_and_becomes_a_
 
   view.applied = Index{52};
   EXPECT_FALSE(change.next_step(view, now).has_value());
-  EXPECT_FALSE(result.has_value()) << "it does not know that it votes";
+  EXPECT_FALSE(result.has_value()) << "the voter does not know of its promotion";
   view.subject_match = Index{52};
   EXPECT_FALSE(change.next_step(view, now).has_value());
   ASSERT_TRUE(result.has_value());
@@ -130,7 +130,7 @@ TEST_F(RaftMembershipChange, a_standby_that_cannot_read_the_log_is_refused) {
   begin(addition(5));
   auto view = group();
   view.subject_versions.reset();
-  EXPECT_FALSE(change.next_step(view, now).has_value()) << "it has time to connect";
+  EXPECT_FALSE(change.next_step(view, now).has_value()) << "the standby still has time to connect";
   view.subject_versions = Versions{.newest = core::version_1, .wanted = core::version_1};
 
   EXPECT_FALSE(change.next_step(view, now).has_value());
@@ -166,7 +166,7 @@ TEST_F(RaftMembershipChange, a_removal_waits_for_the_newest_voter_and_an_additio
   EXPECT_EQ(submission(view).size(), 6U);
   change.end({});
   begin(RemoveMember{.id = 5});
-  EXPECT_EQ(submission(view).size(), 4U) << "the newest voter itself may go";
+  EXPECT_EQ(submission(view).size(), 4U) << "the newest voter itself can be removed";
   change.end({});
 
   begin(RemoveMember{.id = 2});
@@ -195,7 +195,7 @@ TEST_F(RaftMembershipChange, a_leader_transfers_the_leadership_once_before_its_r
   EXPECT_TRUE(step<MembershipChange::HandOver>(group()).has_value());
 
   EXPECT_FALSE(change.next_step(group(), now).has_value());
-  EXPECT_TRUE(change.is_active()) << "the loss of the leadership ends it";
+  EXPECT_TRUE(change.is_active()) << "the loss of the leadership ends the change";
 }
 
 TEST_F(RaftMembershipChange, a_submission_that_fails_ends_the_change) {

@@ -49,7 +49,7 @@ TEST_F(RaftMembership, a_removed_member_gets_notices_for_a_while) {
   EXPECT_TRUE(membership.take_due_notices(now).empty());
   EXPECT_EQ(membership.deadline(), now + milliseconds(10));
 
-  EXPECT_EQ(membership.take_due_notices(now + milliseconds(100)).size(), 1U) << "the last one";
+  EXPECT_EQ(membership.take_due_notices(now + milliseconds(100)).size(), 1U) << "the last notice";
   EXPECT_EQ(membership.deadline(), std::nullopt);
 }
 
@@ -76,7 +76,7 @@ TEST_F(RaftMembership, a_member_that_is_added_again_gets_no_more_notices) {
 // R8 depends on the newest voter.
 TEST_F(RaftMembership, the_newest_voter_is_the_one_that_the_last_change_made) {
   set_newest(members({1, 2, 3}), 1);
-  EXPECT_FALSE(membership.fresh_voter().has_value()) << "founders are no news";
+  EXPECT_FALSE(membership.fresh_voter().has_value()) << "initial voters are not new";
   auto four = members({1, 2, 3, 4});
   four.back().role = MemberRole::standby;
   set_newest(four, 5);
@@ -110,15 +110,15 @@ TEST_F(RaftMembership, an_outdated_notice_does_not_remove_this_member) {
   EXPECT_FALSE(membership.is_removed());
 
   EXPECT_TRUE(membership.receive_notice(Index{10}));
-  EXPECT_FALSE(membership.receive_notice(Index{10})) << "it is known";
+  EXPECT_FALSE(membership.receive_notice(Index{10})) << "the notice is a duplicate";
   EXPECT_TRUE(membership.is_removed());
   set_newest(members({1, 2, 3}), 12);
 
-  EXPECT_FALSE(membership.is_removed()) << "it was added again";
+  EXPECT_FALSE(membership.is_removed()) << "the member was added again";
 }
 
 TEST_F(RaftMembership, a_peer_in_no_configuration_counts_as_removed) {
-  EXPECT_FALSE(membership.is_removed_peer(MemberId{4})) << "nothing is known yet";
+  EXPECT_FALSE(membership.is_removed_peer(MemberId{4})) << "no configuration is known yet";
   set_both({1, 2, 3}, 1);
 
   EXPECT_TRUE(membership.is_removed_peer(MemberId{4}));

@@ -212,7 +212,7 @@ TEST_P(RaftNode, a_snapshot_on_request_cuts_the_log) {
   EXPECT_EQ(client.take_snapshot().value(), *index) << "no new entries, no new snapshot";
 }
 
-TEST_P(RaftNode, listeners_hear_of_every_snapshot_and_how_long_it_took) {
+TEST_P(RaftNode, listeners_are_notified_of_every_snapshot_and_its_duration) {
   class Counter final : public Listener {
    public:
     void snapshot_taken(std::chrono::nanoseconds took) override {
@@ -314,7 +314,7 @@ TEST_P(RaftNode, too_much_in_flight_is_refused_and_changes_nothing) {
 
   EXPECT_TRUE(test::eventually([&] { return done == 5; }));
   EXPECT_EQ(refused, 2);
-  EXPECT_TRUE(RaftClient(*node).propose(core::Tick{}).has_value()) << "room again";
+  EXPECT_TRUE(RaftClient(*node).propose(core::Tick{}).has_value()) << "the queue has room again";
 }
 
 TEST_P(RaftNode, after_a_stop_everything_is_unavailable) {
@@ -331,7 +331,7 @@ TEST_P(RaftNode, after_a_stop_everything_is_unavailable) {
   }
   node->stop();
 
-  EXPECT_EQ(answers, 1000) << "each is answered once, done or not";
+  EXPECT_EQ(answers, 1000) << "each proposal gets one reply, done or not";
 }
 
 TEST_P(RaftNode, a_folder_whose_log_is_gone_is_refused) {

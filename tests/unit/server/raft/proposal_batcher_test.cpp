@@ -71,7 +71,7 @@ TEST_F(RaftProposalBatcher, own_commands_come_first_and_the_entry_is_limited) {
 
   const auto entry = make(roomy);
 
-  ASSERT_EQ(entry.batch.commands.size(), 4U) << "one of its own and three of the queue";
+  ASSERT_EQ(entry.batch.commands.size(), 4U) << "one own command and three of the queue";
   EXPECT_TRUE(std::holds_alternative<core::Tick>(entry.batch.commands.front()));
   EXPECT_EQ(entry.decisions.size(), 4U);
   EXPECT_EQ(entry.proposals, 3U);
@@ -168,7 +168,7 @@ TEST_F(RaftProposalBatcher, the_second_half_of_a_segment_waits_for_the_next_segm
   EXPECT_TRUE(is_known(51, false, false));
   EXPECT_FALSE(is_known(50, false, false));
   EXPECT_TRUE(is_known(50, true, false));
-  EXPECT_TRUE(is_known(50, false, true)) << "the rest is rationed";
+  EXPECT_TRUE(is_known(50, false, true)) << "the remaining space is limited";
 }
 
 TEST_F(RaftProposalBatcher, a_paused_batcher_asks_for_no_drain) {

@@ -313,14 +313,15 @@ TEST(RaftRules, entries_of_an_earlier_term_are_never_acknowledged) {
   bench.begin_as_founder(7, three);
 
   bench.receive(MemberId{1}, AppendEntries{.term = Term{6}, .entries = {command(6)}});
-  EXPECT_FALSE(bench.last_to<AppendResult>(1).has_value()) << "to refuse index 0 means success";
+  EXPECT_FALSE(bench.last_to<AppendResult>(1).has_value())
+      << "a rejection of index 0 would mean success";
 
   bench.receive(MemberId{1}, AppendEntries{.term = Term{6},
                                            .previous = Index{5},
                                            .previous_term = Term{6},
                                            .entries = {command(6)}});
   const auto answer = bench.last_to<AppendResult>(1);
-  ASSERT_TRUE(answer.has_value()) << "or the old leader would not learn of the new term";
+  ASSERT_TRUE(answer.has_value()) << "the old leader must learn the new term";
   EXPECT_EQ(answer->term, Term{7});
   EXPECT_EQ(answer->rejected, Index{5});
   EXPECT_LE(answer->last, bench.replica.log().last());

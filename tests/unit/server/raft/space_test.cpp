@@ -132,7 +132,7 @@ TEST_F(RaftSpace, a_full_disk_serves_reads_and_survives_a_restart) {
   EXPECT_NE(client->token(ann, "more"), 0U);
 }
 
-TEST_F(RaftSpace, listeners_hear_of_a_snapshot_that_failed) {
+TEST_F(RaftSpace, listeners_are_notified_of_a_failed_snapshot) {
   class Counter final : public Listener {
    public:
     void snapshot_failed() override { ++failures; }

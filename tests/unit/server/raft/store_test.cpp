@@ -133,7 +133,7 @@ TEST(RaftStore, an_isolated_leader_ends_proposals_in_flight_as_unknown) {
   std::optional<Result<Decided>> decided;
   old.propose(grant(ann), [&](Result<Decided> result) { decided = std::move(result); });
   group.pass(milliseconds(10));
-  ASSERT_FALSE(decided.has_value()) << "no majority, no answer";
+  ASSERT_FALSE(decided.has_value()) << "no reply without a majority";
 
   ASSERT_TRUE(group.eventually([&] { return decided.has_value(); }));
 
@@ -144,7 +144,7 @@ TEST(RaftStore, an_isolated_leader_ends_proposals_in_flight_as_unknown) {
   group.heal();
   ASSERT_TRUE(group.propose(next, grant(bob)).has_value());
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
-  EXPECT_EQ(next.state().leases.all().size(), 1U) << "what was never committed never happened";
+  EXPECT_EQ(next.state().leases.all().size(), 1U) << "the uncommitted entry has no effect";
 }
 
 TEST(RaftStore, a_follower_refuses_at_once_and_names_the_leader) {
@@ -279,10 +279,10 @@ TEST(RaftStore, a_paused_leader_can_neither_expire_nor_grant) {
   EXPECT_TRUE(is_decided);
   EXPECT_EQ(old.state().revision, revision);
   group.pass(seconds(1));
-  EXPECT_EQ(old.state().leases.all().size(), 2U) << "nothing expires by a clock of its own";
+  EXPECT_EQ(old.state().leases.all().size(), 2U) << "an isolated leader expires no lease";
   group.heal();
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
-  EXPECT_EQ(next.state().leases.all().size(), 2U) << "it was renewed all the time";
+  EXPECT_EQ(next.state().leases.all().size(), 2U) << "the lease was renewed in time";
 }
 
 TEST(RaftStore, a_lagging_member_gets_a_snapshot_and_continues) {
@@ -301,7 +301,7 @@ TEST(RaftStore, a_lagging_member_gets_a_snapshot_and_continues) {
 
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
   EXPECT_GE(group.snapshots_sent, 1U);
-  EXPECT_LE(group.snapshots_sent, 2U) << "not one for every heartbeat";
+  EXPECT_LE(group.snapshots_sent, 2U) << "not one snapshot per heartbeat";
   EXPECT_GE(group.at(behind).platter().snapshot->mark.index.get(), 50U);
   group.crash(leader.id().get());
   auto& next = group.elect();

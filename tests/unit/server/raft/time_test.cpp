@@ -64,9 +64,9 @@ TEST(RaftTime, a_lease_keeps_its_remaining_ttl_across_a_restart) {
     return client.ask([](const View& view) { return view.state.leases.find(ann) != nullptr; });
   };
 
-  EXPECT_GE(now, before) << "it goes on from the last stamp";
-  EXPECT_LT(now, deadline) << "the stop was counted";
-  EXPECT_TRUE(test::eventually([&] { return !has_lease(); })) << "it never expires";
+  EXPECT_GE(now, before) << "cluster time continues from the last stamp";
+  EXPECT_LT(now, deadline) << "the downtime was counted";
+  EXPECT_TRUE(test::eventually([&] { return !has_lease(); })) << "the lease never expires";
 }
 
 }  // namespace

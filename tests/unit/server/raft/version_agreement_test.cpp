@@ -1,10 +1,10 @@
+#include "server/raft/version_agreement.hpp"
+
 #include <chrono>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "server/raft/version_agreement.hpp"
 
 namespace tenure::server::raft {
 namespace {
@@ -27,7 +27,7 @@ class RaftVersionAgreement : public ::testing::Test {
 TEST_F(RaftVersionAgreement, a_version_that_all_members_want_is_proposed_once) {
   ASSERT_TRUE(agreement.may_choose(now));
   ASSERT_TRUE(agreement.choose(version_1, upgraded));
-  EXPECT_FALSE(agreement.may_choose(now)) << "one is chosen";
+  EXPECT_FALSE(agreement.may_choose(now)) << "a version is chosen already";
 
   EXPECT_EQ(agreement.begin_proposal(now), version_2);
 

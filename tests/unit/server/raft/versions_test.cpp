@@ -103,7 +103,7 @@ TEST(RaftVersions, a_cluster_raises_its_version_when_the_last_member_is_upgraded
 }
 
 // A disconnected member may run an older program.
-TEST(RaftVersions, a_member_that_is_cut_off_is_waited_for) {
+TEST(RaftVersions, a_disconnected_member_delays_the_raise) {
   RaftGroup group(3, 0, with(older));
   group.elect();
   for (const auto id : {1U, 2U, 3U}) {
