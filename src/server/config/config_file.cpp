@@ -82,6 +82,7 @@ class Reader {
     return {};
   }
 
+  /// Converts and assigns one value, or adds the error at its position.
   void assign(const Setting& setting, const toml::node& value) {
     const auto text = text_of(setting.type, value);
     if (!text) {

@@ -89,6 +89,7 @@ std::string daemon_page() {
       .text();
 }
 
+/// tenure.toml(5).
 std::string file_page() {
   const auto from = source();
   sys::ManPage page({.name = "tenure.toml",

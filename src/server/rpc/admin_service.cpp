@@ -175,6 +175,7 @@ void AdminService::snapshot(const v1::SnapshotRequest& /*request*/,
       return;
     }
     reply->response.set_index(*index);
+    // The snapshot exists; a failed read only leaves the header empty.
     context.store.peek([&context, reply](const Result<View>& view) {
       if (view) {
         context.write_header(*view, *reply->response.mutable_header());

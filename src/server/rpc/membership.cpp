@@ -19,6 +19,7 @@ auto reply_to(RpcContext& context, const ReplyPtr<Response>& reply) {
       reply_error(context, reply, done.error());
       return;
     }
+    // The change is committed; a failed read only leaves the header empty.
     context.store.peek([&context, reply](const Result<View>& view) {
       if (view) {
         context.write_header(*view, *reply->response.mutable_header());
