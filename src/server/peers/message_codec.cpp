@@ -202,7 +202,7 @@ Frame write(const RemovalNotice& message) {
   return make_frame(writer.bytes());
 }
 
-Message read_dismissal(ByteReader& reader) {
+Message read_removal_notice(ByteReader& reader) {
   return RemovalNotice{.index = Index{reader.number()}};
 }
 
@@ -221,7 +221,7 @@ Message read(Kind kind, ByteReader& reader, std::string_view& body, const Messag
     case Kind::timeout_now: return read_timeout_now(reader);
     case Kind::probe: return read_round<Probe>(reader);
     case Kind::probe_result: return read_round<ProbeResult>(reader);
-    case Kind::removal_notice: return read_dismissal(reader);
+    case Kind::removal_notice: return read_removal_notice(reader);
     default: break;
   }
   reader.set_error("unknown kind of message");

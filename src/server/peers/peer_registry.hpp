@@ -44,8 +44,8 @@ class PeerRegistry {
   void forget(raft::MemberId member) { seen_.erase(member); }
   /// A peer reported that the data directory of this member was replaced. Stops all peer traffic:
   /// otherwise several wiped members could form a quorum. False: it was quarantined already.
-  bool quarantine() noexcept { return !std::exchange(is_disowned_, true); }
-  [[nodiscard]] bool is_quarantined() const noexcept { return is_disowned_; }
+  bool quarantine() noexcept { return !std::exchange(is_quarantined_, true); }
+  [[nodiscard]] bool is_quarantined() const noexcept { return is_quarantined_; }
   /// Repeats a failed write of the file.
   void sweep();
 
@@ -68,7 +68,7 @@ class PeerRegistry {
   /// False after a failed write of the file.
   bool is_saved_ = true;
   /// Whether this member is quarantined.
-  bool is_disowned_ = false;
+  bool is_quarantined_ = false;
 };
 
 }  // namespace tenure::server::peers
