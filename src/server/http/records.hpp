@@ -34,7 +34,7 @@ struct HoldRecord {
   std::uint32_t count = 1;
 };
 
-/// Wait for one item of a lock.
+/// Wait of an acquire request for one item of a lock.
 struct WaitRecord {
   core::Claim claim{};
   /// Identifies the wait: revision of the command that queued it.

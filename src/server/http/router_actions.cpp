@@ -264,7 +264,7 @@ void Router::force_release(const Request& request, Reply reply) const {
   core::ForceRelease force{.resource = {.name = name, .kind = *kind},
                            .operator_name = user == nullptr ? request.client.address : user->name,
                            .reason = *reason};
-  // Without a token all holders lose the lock.
+  // Without a token, the lock is released for all its holders.
   if (*token != 0) {
     force.token = core::FencingToken(*token);
   }

@@ -133,7 +133,7 @@ class Metrics::Tally {
         ->Increment();
   }
 
-  /// Counts each item, but observes the wait time once per request.
+  /// Counts each item, but observes the wait time once per acquire request.
   void granted(const core::Event& event) {
     count(event, AcquireResult::granted);
     if (const auto waited = tracker_.granted(event)) {

@@ -160,7 +160,7 @@ void PendingAcquire::roll_back(const core::Granted& granted) {
         core::Downgrade{.lease = key_.lease, .token = granted.token, .mode = *former_mode_},
         [](const Result<Decided>&) {});
   }
-  // Ends one acquisition. The result is ignored: no client waits for it, and the lease expires.
+  // Releases one acquisition. The result is ignored: no client waits for it, and the lease expires.
   context_.store.propose(core::Release{.lease = key_.lease, .what = granted.token},
                          [](const Result<Decided>&) {});
 }

@@ -159,7 +159,7 @@ std::string summary_of(const v1::ExplainResponse& explained, const std::string& 
   }
   std::string text = name;
   if (lock.holder_count() == 0) {
-    // A request for several locks is granted atomically, so it can wait at a free lock.
+    // An acquire request for several locks is granted atomically, so it can wait at a free lock.
     text += " is free, but its waiters also wait for other locks";
   } else {
     const auto& first = lock.holders(0);

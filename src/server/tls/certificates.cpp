@@ -113,6 +113,7 @@ bool Certificates::is_empty() const {
 std::vector<Certificates::File> files_of(const Config::Tls& tls) {
   std::vector<Certificates::File> files{{.kind = "server", .path = tls.cert}};
   if (!tls.client_ca.empty()) {
+    // The private key is not listed: it has no expiry.
     files.push_back({.kind = "client_ca", .path = tls.client_ca});
   }
   return files;
