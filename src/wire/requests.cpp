@@ -132,7 +132,7 @@ core::GrantLease any_grant(const Request& request) {
 Result<core::Acquire> acquire_from(const v1::LockRequest& request) {
   auto acquire = named_acquire(request);
   if (acquire && request.has_timeout_ms() && request.timeout_ms() == 0) {
-    // The store then replies at once: an acquire request with a timeout of 0 never enters the queue.
+    // The store replies at once: an acquire request with a timeout of 0 never enters the queue.
     acquire->queue = core::Queue::skip;
   }
   return acquire;
