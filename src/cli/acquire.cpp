@@ -48,6 +48,7 @@ Result<std::optional<SemaphoreSize>> permits_of(const Arguments& arguments) {
     return std::unexpected(!capacity ? capacity.error() : permits.error());
   }
   if (!*capacity) {
+    // The capacity has no default: all users of the name must agree on it.
     return *permits ? Result<std::optional<SemaphoreSize>>(
                           fail(Errc::invalid_argument, "--permits needs --capacity"))
                     : std::nullopt;
@@ -65,6 +66,7 @@ Result<std::optional<SemaphoreSize>> permits_of(const Arguments& arguments) {
 
 std::string joined(const std::vector<std::string>& names, std::string_view between) {
   std::string text;
+  // A separator before each name but the first.
   for (const auto& name : names) {
     text += text.empty() ? "" : between;
     text += name;
@@ -85,6 +87,7 @@ Result<AcquireSpec> parse_acquire_spec(const Arguments& arguments) {
   if (!wait || !ttl) {
     return std::unexpected(!wait ? wait.error() : ttl.error());
   }
+  // The parser has checked the names of the options only; the values are checked here.
   const auto permits = permits_of(arguments);
   if (!permits) {
     return std::unexpected(permits.error());

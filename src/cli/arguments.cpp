@@ -23,6 +23,7 @@ Result<std::optional<std::chrono::milliseconds>> Arguments::duration(
   }
   auto parsed = parse_duration(*value);
   if (!parsed) {
+    // The name of the option in front: a command line may contain several durations.
     return fail(Errc::invalid_argument, std::string(option) + ": " + parsed.error().detail);
   }
   return *parsed;
@@ -45,6 +46,7 @@ Result<std::optional<std::uint64_t>> Arguments::number(std::string_view option,
 // is independent of the locale, in which the decimal separator may be a comma.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   constexpr double longest = 1e12;  // 31 years, in ms
+  // Factors that convert to milliseconds.
   constexpr std::array<std::pair<std::string_view, double>, 6> units{
       {{"", 1e3}, {"ms", 1}, {"s", 1e3}, {"m", 6e4}, {"h", 3.6e6}, {"d", 8.64e7}}};
   double count = 0;

@@ -47,6 +47,7 @@ struct Steps {
   std::string_view first;
   std::string_view second{};
 };
+/// A hand-over has one step only: from the release to the next grant.
 Steps steps_of(Workload workload) {
   switch (workload) {
     case Workload::mutex: return {"lock", "unlock"};
@@ -120,6 +121,7 @@ double per_second(std::uint64_t count, nanoseconds took) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
+/// Integer with thousands separators. Decimals of a throughput are noise.
 std::string rounded(double number) {
   return grouped(static_cast<std::uint64_t>(std::llround(number)));
 }
@@ -194,6 +196,7 @@ Result<Measured> measure(const Arguments& arguments, const Plan& plan, const std
                           {.tell = [&](const LoadFigures& figures) { line.tell(figures); }}, stop)};
 }
 
+/// Adds the row of one step of one URL.
 void add_row(Table& table, const Measured& measured, std::string_view step,
              const Latencies& latencies) {
   std::vector<std::string> row{plain(measured.url), std::string(step), grouped(latencies.count()),
@@ -275,6 +278,7 @@ void write(sys::JsonWriter& json, std::string_view name, const Latencies& latenc
   json.end_array().end_object();
 }
 
+/// Prints one array with an element for each URL, also if there is only one.
 void print_json(const std::vector<Measured>& all, const Plan& plan) {
   const auto [first, second] = steps_of(plan.load.workload);
   sys::JsonWriter json;
@@ -324,7 +328,8 @@ int bench(const Arguments& arguments) {
     return failed(plan.error());
   }
   std::stop_source stop;
-  // Ctrl-C ends the run and prints the measurements so far.
+  // Ctrl-C ends the run and prints the measurements so far. A second Ctrl-C has no effect: the run
+  // is already ending.
   const TerminationWatch termination(signals, [&](int) { stop.request_stop(); });
   std::vector<Measured> all;
   int worst = 0;

@@ -63,7 +63,8 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added)
   return all;
 }
 
-/// Close-on-exec pipe.
+/// Close-on-exec pipe. One carries the start byte to the child, another one the errno of exec back.
+/// Exec closes both ends in the child.
 class Pipe {
  public:
   Pipe() { is_open_ = pipe2(ends_.data(), O_CLOEXEC) == 0; }
@@ -102,7 +103,8 @@ struct Launch {
   int exec_errors;
 };
 
-/// Waits for the start byte. False if the parent has ended.
+/// Waits for the start byte. False if the parent has ended. Runs in the child. A signal without
+/// effect may interrupt the read, which is then repeated.
 bool wait_for_start(int file) {
   char byte = 0;
   ssize_t count = 0;
@@ -146,7 +148,8 @@ InheritedFiles::InheritedFiles() {
     const auto name = entry.path().filename().string();
     unsigned number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    // The descriptor of this iteration is close-on-exec and therefore skipped.
+    // The descriptor of this iteration is close-on-exec and therefore skipped. Only what an exec
+    // would have passed on anyway: the caller of this process has decided that.
     const int flags = fcntl(static_cast<int>(number), F_GETFD);
     if (number >= first_other_file && flags >= 0 && (flags & FD_CLOEXEC) == 0) {
       numbers_.push_back(number);
@@ -243,6 +246,7 @@ int Child::stopped_by() const {
   return 0;
 }
 
+// WNOWAIT leaves the process as a zombie, which keeps its id reserved.
 void Child::await() const {
   siginfo_t found{};
   while (waitid(P_PID, static_cast<id_t>(id_), &found, WEXITED | WNOWAIT) != 0 && errno == EINTR) {

@@ -31,7 +31,7 @@ class Foreground {
  public:
   Foreground();
   [[nodiscard]] bool is_ours() const noexcept { return is_ours_; }
-  /// Makes this process group the foreground group.
+  /// Makes this process group the foreground group. No effect if is_ours() is false.
   void give_to(pid_t group) const;
 
  private:

@@ -98,6 +98,7 @@ NamedCommand take_name(Words& words) {
 /// Removes the command to run: after `--`, or, as in flock(1), after the first name. CLI11 would
 /// parse its options. Returns the command, and leaves the words before it in `words`.
 Words cut_command(Words& words, const Command& command) {
+  // Removes the words from `begin` on, and returns them without the first `skipped` ones.
   const auto cut = [&](std::size_t begin, std::size_t skipped) {
     Words rest(words.begin() + static_cast<std::ptrdiff_t>(std::min(begin + skipped, words.size())),
                words.end());
@@ -213,6 +214,7 @@ std::variant<Invocation, ExitMessage> read_command_line(Words words) {
   if (named.command != nullptr && named.command->takes_command) {
     parsed.arguments.command = cut_command(words, *named.command);
   }
+  // After the command was cut off, so that CLI11 sees the options of tenure only.
   std::ranges::reverse(words);  // CLI11 expects the words in reverse order.
   try {
     app.parse(std::move(words));

@@ -58,7 +58,8 @@ std::string option_words(const Command& command) {
   return text;
 }
 
-/// Case branches `command) options='...' ;;`.
+/// Case branches `command) options='...' ;;`. One branch for each command, which sets the variable
+/// that the script completes from.
 std::string option_cases() {
   std::string text;
   for (const auto& command : commands()) {
@@ -173,6 +174,8 @@ _tenure "$@"
 /// Case branches `-o|--output) …; return ;;` for options with a fixed set of values.
 std::string choice_cases(const std::string& add) {
   std::set<std::string> cases;
+  // Options of all commands share one table, because the word before the cursor is enough to find
+  // the choices.
   const auto note = [&](const std::vector<Option>& options) {
     for (const auto& option : options) {
       if (!option.choices.empty()) {
@@ -194,7 +197,8 @@ std::string choice_cases(const std::string& add) {
   return text;
 }
 
-/// Fills the placeholders of a script. `add`: shell code that adds words.
+/// Fills the placeholders of a script. `add`: shell code that adds words. Used for bash and zsh,
+/// whose syntax differs only in `add` and in the frame of the script.
 std::string filled(std::string_view script, const std::string& add) {
   std::string group_cases;
   std::string group_names;
@@ -282,6 +286,7 @@ std::string fish_completion() {
 
 int print_completion(const Arguments& arguments) {
   const auto& shell = arguments.words.front();
+  // Checked here, because positional arguments have no choices in the command table.
   if (shell != "bash" && shell != "zsh" && shell != "fish") {
     return failed({Errc::invalid_argument, "supported shells: bash, zsh, fish"});
   }

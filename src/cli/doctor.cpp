@@ -87,6 +87,7 @@ class Diagnosis {
   }
 
  private:
+  /// Appends a result, in the order of the report.
   void add(Check check) { checks_.push_back(std::move(check)); }
 
   /// URL without passwords and tokens, because users paste reports into tickets.
@@ -94,7 +95,8 @@ class Diagnosis {
     return backends::without_secrets(url_of(arguments_));
   }
 
-  /// Whether there are credentials. The later checks show whether the server accepts them.
+  /// Whether there are credentials. The later checks show whether the server accepts them. A token
+  /// without encryption is a warning: any host on the path can read and use it.
   [[nodiscard]] Check login_of(const ServiceUrl& url) const {
     if (url.servers.token.empty()) {
       return {"login", Finding::good, "no credentials: sufficient for a server without users"};
@@ -227,7 +229,8 @@ class Diagnosis {
                    .uncertainty = uncertainty};
   }
 
-  /// End-to-end check: acquires and releases a lock through the client library.
+  /// End-to-end check: acquires and releases a lock through the client library. Uses no RPC client,
+  /// so it shows what a program with the library would experience.
   void check_lock() {
     const auto began = Clock::now();
     const auto client = open_client(arguments_);
@@ -241,6 +244,8 @@ class Diagnosis {
     auto guard = client->mutex(name, {.ttl = std::chrono::seconds(10)}).try_lock();
     const auto locked = Clock::now();
     const auto token = guard ? guard->token().get() : 0;
+    // One result for both steps: a lock that cannot be released is as bad as one that is not
+    // granted.
     const auto unlocked = guard ? guard->unlock() : Result<void>(std::unexpected(guard.error()));
     // The service works, and the user simply has no permission for this prefix.
     if (!unlocked && unlocked.error() == Errc::permission_denied && has_reply_) {
@@ -289,6 +294,7 @@ void print_checks(const std::vector<Check>& checks) {
 
 int doctor(const Arguments& arguments) {
   const auto checks = Diagnosis(arguments).run();
+  // Warnings do not fail the command, because the service works.
   const bool is_bad =
       std::ranges::any_of(checks, [](const Check& check) { return check.finding == Finding::bad; });
   if (format_of(arguments) == Format::json) {

@@ -56,6 +56,7 @@ Result<TokenCheck> ask_library(const Arguments& arguments, std::uint64_t token) 
   if (!holders) {
     return std::unexpected(holders.error());
   }
+  // The result if no holder has this token or a newer one.
   TokenCheck finding{.verdict = v1::TOKEN_ENDED};
   for (const auto& holder : *holders) {
     // A semaphore has several holders; each of their tokens counts as held.
@@ -71,6 +72,7 @@ Result<TokenCheck> ask_library(const Arguments& arguments, std::uint64_t token) 
   return finding;
 }
 
+/// Prints the verdict. With --output quiet only the exit code reports it.
 void print_finding(const TokenCheck& finding, const Arguments& arguments, std::uint64_t token) {
   const auto& name = arguments.words.front();
   if (format_of(arguments) == Format::json) {
@@ -115,6 +117,7 @@ int check_token(const Arguments& arguments) {
     return failed(finding.error());
   }
   print_finding(*finding, arguments, *token);
+  // Every other verdict means that the job must not write.
   return code(finding->verdict == v1::TOKEN_HELD ? ExitCode::done : ExitCode::no);
 }
 

@@ -92,6 +92,7 @@ std::string help_of(const Command& command) {
   std::string text = std::string(command.summary) + "\n\nUsage: tenure " +
                      std::string(command.name) + " [OPTIONS]";
   text += (command.synopsis.empty() ? "" : " ") + std::string(command.synopsis) + "\n\n";
+  // The same texts as in the manual page, without its markup.
   text += wrapped(command.description, 0);
   if (!command.options.empty()) {
     text += options_text("Options", command.options);

@@ -9,6 +9,7 @@ namespace tenure::cli {
 
 /// Text of --help: all commands, or those of a group, such as "cluster".
 [[nodiscard]] std::string help_of_all(std::string_view group = {});
+/// Text of `tenure COMMAND --help`: synopsis, description, options and examples.
 [[nodiscard]] std::string help_of(const Command& command);
 
 /// Wraps text at spaces to `columns`, indented. Keeps empty lines.

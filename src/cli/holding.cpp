@@ -52,6 +52,8 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
   if (!client) {
     return {.exit_code = failed(client.error())};
   }
+  // From now on a signal cancels the wait, so that the request leaves the wait queue of the
+  // service.
   is_connected = true;
   auto held = acquire(*client, spec, arguments, cancel.get_token());
   // Even if the lock was granted at the same time: the user has asked to stop. The handle is

@@ -48,6 +48,7 @@ class Latencies {
 
   /// Number of buckets: bucket_of(most) + 1.
   std::array<std::uint64_t, (41 - part_bits + 1) * parts> buckets_{};
+  /// Number of samples.
   std::uint64_t count_ = 0;
   std::chrono::nanoseconds longest_{};
 };

@@ -32,6 +32,7 @@ void write(sys::JsonWriter& json, const v1::Lease& lease) {
       .field("wait_count", std::uint64_t{lease.wait_count()});
 }
 
+/// Adds the row of a lease; the columns are those of lease_table().
 void add_row(Table& table, const v1::Lease& lease) {
   table.add({std::to_string(lease.id()), plain(lease.client()),
              format_duration(milliseconds(lease.left_ms())),
@@ -39,6 +40,7 @@ void add_row(Table& table, const v1::Lease& lease) {
              std::to_string(lease.wait_count()), plain(lease.address())});
 }
 
+/// Shared by the list and by a single lease, so that scripts parse one format.
 Table lease_table() {
   return Table({"LEASE", "CLIENT", "TIME LEFT", "TTL", "LOCKS", "WAITS", "ADDRESS"});
 }
@@ -137,6 +139,7 @@ int show_lease(const Arguments& arguments) {
   add_row(table, answer->lease());
   print(table.text());
   for (const auto& held : answer->held()) {
+    // One line for each lock, which begins with its relation to the lease.
     print("holds\t" + plain(service->without_prefix(held.item().name())) + "\t" +
           mode_text(held.item()) + "\t" + std::to_string(held.fencing_token()) + "\n");
   }
@@ -166,6 +169,7 @@ int grant_lease(const Arguments& arguments) {
       .id("lease", answer->id())
       .field("ttl_ms", std::uint64_t{answer->ttl_ms()})
       .end_object();
+  // Only the id, so that `lease=$(tenure lease grant)` needs no parsing.
   print((format_of(arguments) == Format::json ? json.text() : std::to_string(answer->id())) + "\n");
   return code(ExitCode::done);
 }
@@ -198,6 +202,7 @@ int keep_lease(const Arguments& arguments) {
     } else if (format_of(arguments) == Format::table) {
       print(std::to_string(*id) + "\t" + format_duration(*ttl) + "\n");
     }
+    // After the first renewal: its failure is the exit code.
     if (arguments.has("--once")) {
       break;
     }

@@ -77,7 +77,8 @@ class Worker {
   }
 
  private:
-  /// Whether a retry cannot succeed.
+  /// Whether a retry cannot succeed. Errors of the configuration: all clients would get the same
+  /// one.
   static bool is_final(Errc error) {
     return error == Errc::unsupported || error == Errc::invalid_argument ||
            error == Errc::permission_denied;
@@ -245,6 +246,7 @@ LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
   lock.unlock();
   // Cancels the waits in progress, so that the join below does not last for a lock timeout.
   shared.end.request_stop();
+  // Joins the clients, so that their figures are final.
   threads.clear();
   return figures_of(workers, Clock::now() - began);
 }

@@ -14,6 +14,7 @@ std::string mode_name(v1::Mode mode) {
     case v1::MODE_SHARED: return "S";
     case v1::MODE_UPDATE: return "U";
     case v1::MODE_SHARED_INTENTION_EXCLUSIVE: return "SIX";
+    // Unspecified means exclusive (item.proto).
     default: return "X";
   }
 }
@@ -27,6 +28,7 @@ std::string mode_text(const v1::Item& item) {
     return std::to_string(wanted) + " of " + std::to_string(item.permits().capacity());
   }
   if (item.has_keys()) {
+    // Half-open, as in the API: without an end it reaches to the end of the space.
     const auto& range = item.keys().range();
     return mode_name(item.keys().mode()) + " on [" + plain(range.start()) + ", " +
            (range.has_end() ? plain(range.end()) : "") + ")";
@@ -87,6 +89,7 @@ void write(sys::JsonWriter& json, const v1::Waiter& waiter) {
 void write_fields(sys::JsonWriter& json, const v1::LockStatus& lock, const Service& service) {
   json.field("name", std::string_view(service.without_prefix(lock.name())))
       .field("kind", std::string_view(lock.is_space() ? "space" : "lock"))
+      // The counts are exact; the server returns at most 100 holders and 100 waiters.
       .field("holder_count", std::uint64_t{lock.holder_count()})
       .field("waiter_count", std::uint64_t{lock.waiter_count()})
       .key("holders")
@@ -101,6 +104,7 @@ Result<v1::ExplainResponse> explained(Service& service, const std::string& full_
                                       bool is_space) {
   v1::ExplainRequest request;
   request.set_name(full_name);
+  // A space and a lock with the same name are independent.
   request.set_is_space(is_space);
   return service.ask<v1::ExplainResponse>("Admin/Explain", request);
 }

@@ -17,6 +17,7 @@ namespace tenure::cli {
 void write_mode(sys::JsonWriter& json, const v1::Item& item);
 // The key names are those of the HTTP API, so that one program can read both.
 void write(sys::JsonWriter& json, const v1::Holder& holder);
+/// Also writes the holders and earlier waiters that block the waiter.
 void write(sys::JsonWriter& json, const v1::Waiter& waiter);
 /// Writes the fields of a lock without its queue.
 void write_fields(sys::JsonWriter& json, const v1::LockStatus& lock, const Service& service);

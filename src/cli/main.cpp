@@ -18,6 +18,7 @@ int main(int count, char** arguments) {
     std::fputs(message->text.c_str(), message->code == ExitCode::done ? stdout : stderr);
     return code(message->code);
   }
+  // The return value of a command is the exit code of the process.
   const auto& invocation = std::get<Invocation>(read);
   return invocation.command->run(invocation.arguments);
 }

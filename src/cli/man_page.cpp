@@ -92,6 +92,7 @@ int print_man_page(const Arguments& arguments) {
     print(page_of_all());
     return code(ExitCode::done);
   }
+  // The words were joined above, so "cluster add" may be given as two arguments.
   const auto it = std::ranges::find(commands(), name, &Command::name);
   if (it == commands().end()) {
     return failed({Errc::invalid_argument, "unknown command " + plain(name)});

@@ -8,6 +8,7 @@
 namespace tenure::cli {
 namespace {
 
+/// Texts with their final layout: --help and tenure(1) print them unchanged.
 constexpr std::array all_help_sections{
     HelpSection{
         "Environment",
@@ -65,6 +66,7 @@ std::span<const HelpSection> help_sections() {
   return all_help_sections;
 }
 
+// A group is no command of its own, so its summary is not in the command table.
 std::string_view summary_of_group(std::string_view group) {
   if (group == "cluster") {
     return "Show and change the members of a cluster";

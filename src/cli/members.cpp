@@ -36,6 +36,7 @@ std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceU
   if (!endpoint) {
     return std::nullopt;
   }
+  // Only this endpoint, with the credentials and the TLS settings of the URL.
   url.servers.endpoints = {*endpoint};
   url.servers.connect_timeout = glance;
   // Without redirects: only the reply of this member shows that it is up.

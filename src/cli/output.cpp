@@ -117,6 +117,7 @@ std::string Table::text() const {
       widths[column] = std::max(widths[column], width(row[column]));
     }
   };
+  // The widths need all rows, which is why a table is printed at its end and not row by row.
   measure(headline_);
   std::ranges::for_each(rows_, measure);
   const auto line = [&](const std::vector<std::string>& row) {

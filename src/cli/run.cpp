@@ -94,6 +94,7 @@ int run(const Arguments& arguments) {
   // Set the deadline before the command starts: its first action may be to stop this process.
   auto child = Child::start(
       program_of(arguments, *spec, *held.handle), files, signals, foreground, [&](pid_t group) {
+        // With group 0 after a failed start, the watchdog has nothing to kill.
         watchdog.set_deadline(group, watchdog_deadline(*held.handle, spec->ttl));
       });
   if (!child) {
@@ -104,6 +105,7 @@ int run(const Arguments& arguments) {
   Supervisor supervisor(
       *held.handle, *child, watchdog,
       {.ttl = spec->ttl, .warn = [](std::string_view what) { print_error(what); }});
+  // The release comes last: the lock has to cover the whole run of the command.
   return conclude(supervisor.run(signals, foreground), *held.handle);
 }
 

@@ -166,6 +166,7 @@ std::vector<Below> prefixes_of(const core::State& state, std::size_t most) {
     below.holds += lock.holds().size();
     below.waits += lock.queue().size();
   }
+  // Cut after the sort, so that the largest prefixes remain.
   std::vector<Below> all;
   for (auto& [prefix, below] : found) {
     below.prefix = prefix;
@@ -324,6 +325,7 @@ Result<Opened> save(const Arguments& arguments, const std::string& path) {
   if (auto downloaded = download(*service, arguments, *file); !downloaded) {
     return std::unexpected(std::move(downloaded).error());
   }
+  // Reads the file under its final name: this is what a restore will read.
   return open_saved(path);
 }
 

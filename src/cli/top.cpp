@@ -111,6 +111,7 @@ int print_once(TopSampler sampler, const Arguments& arguments, milliseconds inte
   if (const auto first = sampler.ask(); !first) {
     return failed(first.error());
   }
+  // Sampled over a fixed time, so that rates of two calls can be compared.
   std::this_thread::sleep_for(interval);
   const auto sample = sampler.ask();
   if (!sample) {

@@ -115,6 +115,7 @@ TopRates TopSampler::rates(const v1::Counters& now, double seconds) const {
     // Counters start at zero when a member restarts; a negative rate would make no sense.
     return std::max(0.0, later - earlier) / seconds;
   };
+  // The histograms are cumulative; their difference is the histogram of the interval.
   const auto part = [](const auto& earlier, const auto& later, double quantile) {
     return sys::quantile_between(buckets_of(earlier), buckets_of(later), quantile);
   };
@@ -144,6 +145,7 @@ HotLock TopSampler::hot(const v1::BusyLock& lock, double seconds) const {
                .waiters = lock.waiter_count(),
                .held = milliseconds(holder.held_for_ms()),
                .longest_wait = milliseconds(lock.longest_wait_ms())};
+  // The server returns the top of its lists only, so a lock may be missing in one reply.
   const auto* before = before_ ? find_lock(*before_, lock) : nullptr;
   // The counter restarts when the lock was free in between.
   if (before != nullptr && before->version() <= lock.version() && seconds > 0) {
@@ -181,6 +183,7 @@ std::string brief(double number) {
   return text.data();
 }
 
+// The first column is the kind of the line, so that grep(1) and awk(1) can select one list.
 std::string text_of(const TopSample& sample, TopOrder order) {
   const auto& reply = sample.reply;
   std::string text = "leader\t" + std::to_string(reply.leader_id()) + "\t" +
@@ -273,6 +276,7 @@ void write_lists(sys::JsonWriter& json, const v1::TopResponse& reply) {
 
 }  // namespace
 
+// Rates are missing in a first sample, and latencies in an interval without observations.
 std::string json_of(const TopSample& sample, TopOrder order) {
   const auto& reply = sample.reply;
   sys::JsonWriter json;

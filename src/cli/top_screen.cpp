@@ -201,8 +201,8 @@ void type(TopChoice& choice, int key) {
     if (!choice.filter.empty()) {
       choice.filter.pop_back();
     }
-  // Printable bytes, which include those of UTF-8. Other key codes of ncurses begin at 256.
   } else if (key >= 32 && key < 256 && choice.filter.size() < 200) {
+    // Printable bytes, which include those of UTF-8. Other key codes of ncurses begin at 256.
     choice.filter += static_cast<char>(key);
   }
 }

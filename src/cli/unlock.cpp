@@ -43,6 +43,7 @@ int unlock(const Arguments& arguments) {
   if (!lock) {
     return failed(lock.error());
   }
+  // Exit code 1: there is nothing to release, which is not a wrong call.
   if (lock->lock().holder_count() == 0) {
     return failed({Errc::not_held, plain(name) + " is free"});
   }

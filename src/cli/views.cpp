@@ -66,7 +66,8 @@ Result<void> each_lock(Service& service, const std::string& prefix, std::uint64_
   return {};
 }
 
-/// Shows the holders through the client library, for other backends than tenured.
+/// Shows the holders through the client library, for other backends than tenured. The service
+/// offers no queue, lease or mode through this interface.
 int show_by_library(const Arguments& arguments) {
   const auto client = open_client(arguments);
   if (!client) {
@@ -94,11 +95,13 @@ int show_by_library(const Arguments& arguments) {
   for (const auto& holder : *holders) {
     table.add({plain(holder.owner), std::to_string(holder.token.get()), plain(holder.metadata)});
   }
+  // A free lock is an answer, not a failure, so the exit code is 0.
   print(holders->empty() ? plain(arguments.words.front()) + " is free\n" : table.text());
   return code(ExitCode::done);
 }
 
-/// Whether a holder or waiter has an authenticated user.
+/// Whether a holder or waiter has an authenticated user. Without users the column would be empty in
+/// every row.
 bool shows_users(const v1::ExplainResponse& lock) {
   const auto has_user = [](const auto& entry) { return !entry.user().empty(); };
   return std::ranges::any_of(lock.lock().holders(), has_user) ||
@@ -150,6 +153,7 @@ Result<Chain> chain_from(Service& service, std::string name, bool is_space) {
   Chain chain;
   std::set<std::pair<std::string, bool>> seen;
   while (chain.locks.size() < chain_max) {
+    // Back at a lock of the chain: its holders wait for each other.
     if (!seen.emplace(name, is_space).second) {
       chain.is_cycle = true;
       break;
@@ -268,6 +272,7 @@ int explain_lock(const Arguments& arguments) {
   if (!service) {
     return failed(service.error());
   }
+  // In the text and in JSON the locks are in the order of the chain, the requested one first.
   const auto chain =
       chain_from(*service, service->with_prefix(arguments.words.front()), arguments.has("--space"));
   if (!chain) {

@@ -30,6 +30,7 @@ template <class Queue>
 std::string queue_position_text(const Queue& queue, std::uint64_t count, const std::string& owner) {
   const auto all = std::to_string(count);
   const auto is_ours = [&](const v1::Waiter& waiter) { return waiter.owner() == owner; };
+  // Also for a waiter behind the first 100, which are all that the server returns.
   if (std::ranges::count_if(queue, is_ours) != 1) {
     return all + " waiting";
   }
@@ -95,6 +96,7 @@ void WaitStatusLine::run(const std::stop_token& stop) {
 }
 
 std::string WaitStatusLine::status_text(Result<Service>& service) const {
+  // The first name that is held; the others matter only after it is released.
   for (const auto& name : names_) {
     if (!service) {
       break;

@@ -29,7 +29,8 @@ Color color_of(LockEventType type) {
   }
 }
 
-/// Fields that exist only with users, or for a forced release.
+/// Fields that exist only with users, or for a forced release. Appended as key=value pairs, so that
+/// the first six columns are the same for every event.
 std::string authenticated_fields(const LockEvent& event) {
   std::string text;
   const auto add = [&](const char* key, const std::string& value) {
@@ -113,6 +114,7 @@ int print_leader(const std::optional<Holder>& leader, const Arguments& arguments
 
 int watch(const Arguments& arguments) {
   const Signals signals;
+  // Parsed before the connection is opened, so that a usage error needs no server.
   const auto most = arguments.number("--count", UINT64_MAX);
   const auto start = arguments.number("--from", UINT64_MAX);
   if (!most || !start) {
@@ -140,6 +142,7 @@ int elect(const Arguments& arguments) {
     campaign.options["--metadata"] = *value;
     return run(campaign);
   }
+  // The value is what other clients read of a leader, so a candidate without one is an error.
   if (!arguments.command.empty()) {
     return failed({Errc::invalid_argument, "a candidate needs --value TEXT"});
   }

@@ -74,6 +74,7 @@ bool is_over(int timer, const sys::Deadline& deadline) {
       if (count == sizeof(next)) {
         last = next;
         if (last.stops != 0) {
+          // Not exit(): handlers and destructors belong to the parent.
           _exit(0);
         }
         arm(timer, last.deadline);
