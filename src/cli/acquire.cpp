@@ -11,8 +11,8 @@ namespace tenure::cli {
 namespace {
 
 /// Converts any guard to its base class.
-template <class AnyGuard>
 /// The commands treat mutexes, shares and permits alike from then on.
+template <class AnyGuard>
 Result<LockHandle> to_handle(Result<AnyGuard> guard) {
   if (!guard) {
     return std::unexpected(std::move(guard).error());

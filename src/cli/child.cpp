@@ -148,8 +148,8 @@ InheritedFiles::InheritedFiles() {
     const auto name = entry.path().filename().string();
     unsigned number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    // The descriptor of this iteration is close-on-exec and therefore skipped. Only what an exec
-    // would have passed on anyway: the caller of this process has decided that.
+    // Only what an exec would pass on: the caller of this process has decided that. The descriptor
+    // of this iteration is close-on-exec and therefore skipped.
     const int flags = fcntl(static_cast<int>(number), F_GETFD);
     if (number >= first_other_file && flags >= 0 && (flags & FD_CLOEXEC) == 0) {
       numbers_.push_back(number);

@@ -12,9 +12,9 @@
 namespace tenure::cli {
 
 /// File descriptors that this process inherited, except the standard ones. The child inherits them,
-/// and no others. REQUIRES: constructed before any other file is opened. A descriptor that this
-/// process has opened itself, such as a connection, must not stay open in the command: the
-/// connection would outlive this process.
+/// and no others: a descriptor that this process has opened itself, such as a connection, must not
+/// stay open in the command, because the connection would outlive this process. REQUIRES:
+/// constructed before any other file is opened.
 class InheritedFiles {
  public:
   InheritedFiles();

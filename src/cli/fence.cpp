@@ -99,8 +99,8 @@ void print_finding(const TokenCheck& finding, const Arguments& arguments, std::u
 }  // namespace
 
 int check_token(const Arguments& arguments) {
+  // The parser requires exactly two words: the name and the token.
   const auto token =
-      // The parser requires exactly two words: the name and the token.
       parse_number(arguments.words.back(), std::numeric_limits<std::uint64_t>::max());
   if (!token || *token == 0) {
     return failed(token ? Error{Errc::invalid_argument, "a token must be greater than 0"}

@@ -54,7 +54,8 @@ struct LoadWatch {
 };
 /// Runs the load until the time or count is reached, `stop` is requested, or an error is permanent.
 /// Releases all locks at the end. Blocks. One thread for each client; the clients share the
-/// connections in turn. The callback runs on the calling thread. REQUIRES: check(load) succeeded.
+/// connections in turn. The callback of `watch` runs on the calling thread. REQUIRES: check(load)
+/// succeeded.
 [[nodiscard]] LoadFigures run_load(const std::vector<Client>& connections, const Load& load,
                                    const LoadWatch& watch, std::stop_token stop);
 

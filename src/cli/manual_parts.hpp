@@ -6,8 +6,9 @@
 
 namespace tenure::cli {
 
-/// Commands that acquire locks.
 // Parts of the command table; manual.cpp joins them in this order.
+
+/// Commands that acquire locks.
 [[nodiscard]] std::vector<Command> lock_commands();
 /// Commands that inspect and administer a service.
 [[nodiscard]] std::vector<Command> service_commands();

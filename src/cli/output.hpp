@@ -46,8 +46,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Writes to stdout and flushes. Flushed, so that a reader of a pipe sees each line of a running
-/// command at once.
+/// Writes to stdout and flushes, so that a reader of a pipe sees each line of a running command at
+/// once.
 void print(std::string_view text);
 /// Writes a line to stderr, prefixed with "tenure:". Sanitizes the text, which may come from a
 /// server.

@@ -214,8 +214,8 @@ class Service::Connection {
   [[nodiscard]] std::string server() const { return channel_ ? channel_->authority() : ""; }
 
  private:
-  template <class IsDone>
   /// Runs the loop until the condition holds or the deadline passes.
+  template <class IsDone>
   void run_until(Clock::time_point deadline, const IsDone& is_done) {
     // A loop that ran out of work is stopped, and would return at once.
     loop_.restart();

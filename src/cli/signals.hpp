@@ -30,7 +30,7 @@ class Signals {
   int file_ = -1;
 };
 
-/// Whether a signal requests termination. SIGINT, SIGTERM, SIGHUP and SIGQUIT.
+/// Whether a signal requests termination: SIGINT, SIGTERM, SIGHUP or SIGQUIT.
 [[nodiscard]] bool is_termination(int signal) noexcept;
 
 /// Thread that reports the first termination signal while this object exists. Ctrl-Z stops the

@@ -137,7 +137,7 @@ BootTime Supervisor::check_deadlines() {
     kill_child("the lock could not be renewed and is about to be lost");
     return now + std::chrono::hours(1);
   }
-  // A renewal is not overdue: check again when it would be.
+  // More than this margin is left: check again when it is reached.
   if (now < end - margins_.term) {
     return end - margins_.term;
   }

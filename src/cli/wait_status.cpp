@@ -24,13 +24,13 @@ constexpr milliseconds show_after{300};
 constexpr milliseconds refresh_interval{1000};
 
 /// Position of this client in the queue. Unknown if several waiters have the same owner name.
-template <class Queue>
 /// A waiter is identified by its owner name, because the library does not publish the lease of a
 /// request in progress.
+template <class Queue>
 std::string queue_position_text(const Queue& queue, std::uint64_t count, const std::string& owner) {
   const auto all = std::to_string(count);
   const auto is_ours = [&](const v1::Waiter& waiter) { return waiter.owner() == owner; };
-  // Also for a waiter behind the first 100, which are all that the server returns.
+  // 0 for a waiter behind the first 100: the server returns no more.
   if (std::ranges::count_if(queue, is_ours) != 1) {
     return all + " waiting";
   }

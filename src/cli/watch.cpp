@@ -124,8 +124,8 @@ int watch(const Arguments& arguments) {
   if (!client) {
     return failed(client.error());
   }
+  // Without a name the empty prefix matches all locks.
   auto events =
-      // Without a name the empty prefix matches all locks.
       client->watch(arguments.words.empty() ? "" : arguments.words.front(),
                     {.scope = arguments.has("--exact") ? WatchScope::one_name : WatchScope::prefix,
                      .start = *start ? std::optional(Revision{**start}) : std::nullopt});
