@@ -168,7 +168,7 @@ TEST(RpcRejection, an_invalid_url_is_rejected_with_the_position) {
   EXPECT_TRUE(error_for("a/path").starts_with("at 11: "));
   EXPECT_TRUE(error_for("a?colour=red").starts_with("at 11: unknown option \"colour\""));
   EXPECT_TRUE(error_for("").starts_with("at 9: a host name is missing"));
-  EXPECT_TRUE(error_for("a:0").starts_with("at 10: a port"));
+  EXPECT_TRUE(error_for("a:0").starts_with("at 10: expected a port"));
 }
 
 // The limits are the server's; what the client checks by itself are the defaults.

@@ -142,7 +142,7 @@ TEST_F(RpcTls, a_plaintext_client_of_a_TLS_server_gets_a_hint) {
   const RpcService service({.tls = Authority::server_files(server)});
 
   for (int round = 0; round < 10; ++round) {
-    expect(refusal(service.url()), Errc::unavailable, "tls_ca names its authority");
+    expect(refusal(service.url()), Errc::unavailable, "set tls_ca to its CA file");
   }
 }
 

@@ -22,7 +22,7 @@ constexpr Depth in_full{.holders = 1000, .waiters = 1000};
 /// A member this many entries behind is still reading its log.
 constexpr std::uint64_t entries_behind_max = 1000;
 
-/// A number in the query, within limits; `otherwise` if it is not there.
+/// Value of `limit` in the query, from 1 to page_limit_max; page_limit_default if it is missing.
 Result<std::size_t> page_limit(const Request& request) {
   const auto given = request.parameter("limit");
   if (!given) {

@@ -81,16 +81,15 @@ void make_locks(const Maker& make, Metrics::Series& series) {
 void make_leases(const Maker& make, Metrics::Series& series) {
   series.leases = make.gauge("tenure_leases", "Live leases.");
   series.state_bytes = make.gauge("tenure_state_bytes",
-                                  "Size of leases, holds and waits, as counted for "
-                                  "Value of limits.state_bytes_max.");
+                                  "Size of leases, holds and waits, which limits.state_bytes_max "
+                                  "bounds.");
   series.state_bytes_limit =
       make.gauge("tenure_state_bytes_limit", "Value of limits.state_bytes_max.");
   series.answers_dropped = make.counter("tenure_answers_dropped_total",
                                         "Stored replies to finished requests dropped before "
                                         "limits.answer_retention because the table was full.");
   series.lease_granted = make.counter("tenure_lease_granted_total", "Granted leases.");
-  series.lease_expired =
-      make.counter("tenure_lease_expired_total", "Expired leases that had holds or waits.");
+  series.lease_expired = make.counter("tenure_lease_expired_total", "Leases that expired.");
   auto& renewed = make.counters("tenure_lease_renew_total", "Lease renewals by result.");
   series.renewed = &renewed.Add({{"result", "renewed"}});
   series.renewed_lost = &renewed.Add({{"result", "lost"}});

@@ -73,7 +73,7 @@ TEST(HttpTokens, an_invalid_token_check_is_refused_with_its_error) {
   EXPECT_HAS(answer("{}"), "name: required");
   EXPECT_HAS(answer(R"({"name":"a"})"), "token: required");
   EXPECT_HAS(answer(R"({"name":1,"token":2})"), "name: expected a string");
-  EXPECT_HAS(answer(R"({"name":"a","token":"x"})"), "token: a number");
+  EXPECT_HAS(answer(R"({"name":"a","token":"x"})"), "token: expected a number");
   EXPECT_HAS(answer(R"({"name":"a","token":-1})"),
              "token: expected a string, a whole number from 0");
   EXPECT_HAS(answer(R"({"name":"a","token":1,"tokn":2})"), "tokn: unknown field");

@@ -349,7 +349,7 @@ TEST_P(RaftNode, a_folder_whose_log_is_gone_is_refused) {
 
   ASSERT_FALSE(opened.has_value());
   EXPECT_EQ(opened.error().code, Errc::invalid_argument);
-  EXPECT_NE(opened.error().detail.find("gone"), std::string::npos) << opened.error().detail;
+  EXPECT_NE(opened.error().detail.find("are missing"), std::string::npos) << opened.error().detail;
 }
 
 TEST_P(RaftNode, a_folder_in_use_is_refused) {
