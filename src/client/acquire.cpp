@@ -22,6 +22,8 @@ std::optional<Error> precondition_error(const LockSpec& spec) {
   return spec.session->is_inherited() ? std::optional(backends::inherited_error()) : std::nullopt;
 }
 
+/// Lease under which to acquire: the explicit one, or one that only this hold uses until its
+/// release.
 std::shared_ptr<LeaseRecord> lease_for(const LockSpec& spec, Session::Freshness freshness) {
   return spec.lease != nullptr
              ? spec.lease->record()

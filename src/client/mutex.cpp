@@ -9,6 +9,7 @@ namespace tenure {
 
 Mutex::Mutex(std::shared_ptr<const detail::LockSpec> spec) noexcept : spec_(std::move(spec)) {}
 
+// All forms acquire with the same specification and differ only in the limits of the wait.
 Result<Guard> Mutex::lock(std::stop_token cancel) const {
   return detail::make_guard<Guard>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
 }

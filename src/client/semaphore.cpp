@@ -10,6 +10,7 @@ namespace tenure {
 Semaphore::Semaphore(std::shared_ptr<const detail::LockSpec> spec) noexcept
     : spec_(std::move(spec)) {}
 
+// All forms acquire with the same specification and differ only in the limits of the wait.
 Result<Permit> Semaphore::acquire(std::stop_token cancel) const {
   return detail::make_guard<Permit>(spec_, detail::within_max_wait(*spec_, std::move(cancel)));
 }

@@ -53,9 +53,12 @@ class MemoryStore {
   void renew_leases(const std::vector<LeaseId>& leases, Backend::Done<Renewed> done);
   void set_ttl(const TtlRequest& request, Backend::Done<void> done);
   void revoke_lease(LeaseId lease, Backend::Done<void> done);
+  /// Acquires at once or waits in the queue. abandon() and the end of the lease end the wait.
   void acquire(const AcquireRequest& request, Backend::Done<Granted> done);
   /// No effect if the request has been answered.
   void abandon(LeaseId lease, RequestId request);
+  /// Releases one acquisition. A lock that a lease has acquired again stays held until the last
+  /// release.
   void release(const ReleaseRequest& request, Backend::Done<void> done);
   void downgrade(const DowngradeRequest& request, Backend::Done<void> done);
   WatchId watch(MemberId member, WatchRequest request, Backend::Sink sink);
@@ -107,6 +110,7 @@ class MemoryStore {
   // These functions queue notifications; drain_notifications() delivers them.
   void notify_all_of(const core::Applied& applied) TENURE_REQUIRES(mutex_);
   void notify_watchers(const core::Event& event) TENURE_REQUIRES(mutex_);
+  /// Completes a waiting acquire: granted, refused, or lost with its lease.
   void notify_waiter(const core::Notice& notice) TENURE_REQUIRES(mutex_);
   /// Reports a forced release to the client of the hold.
   void notify_holder(const core::Loss& loss) TENURE_REQUIRES(mutex_);
