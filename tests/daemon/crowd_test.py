@@ -79,11 +79,11 @@ class Crowd(unittest.TestCase):
             requests.append(session_pb.SessionRequest(operations=operations))
         done = threading.Event()
 
-        def requests():
+        def send():
             yield from requests
             done.wait(TIMEOUT)
 
-        stream = self.client.locks.Session(requests(), timeout=10 * TIMEOUT)
+        stream = self.client.locks.Session(send(), timeout=10 * TIMEOUT)
         positions = {}
         while len(positions) < waiters:
             for outcome in next(stream).outcomes:

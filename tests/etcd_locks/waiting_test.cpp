@@ -48,6 +48,7 @@ TEST_F(EtcdWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
     clients.push_back(client("c" + std::to_string(n)));
   }
   auto guard = ann.mutex("a").lock().value();
+  const auto watchers = server.count_of("etcd_debugging_mvcc_watcher_total");
   std::atomic<int> entered = 0;
   std::vector<std::jthread> threads;
   for (int n = 0; n < waits; ++n) {
@@ -58,6 +59,9 @@ TEST_F(EtcdWaiting, a_hundred_waiters_cost_one_wake_up_for_each_release) {
       EXPECT_TRUE(mine.unlock());
     });
     ASSERT_TRUE(soon("a", n + 2));
+    // A waiter whose predecessor left before its watch began needs no event.
+    ASSERT_TRUE(eventually(
+        [&] { return server.count_of("etcd_debugging_mvcc_watcher_total") >= watchers + n + 1; }));
   }
   const auto events = server.count_of("etcd_debugging_mvcc_events_total");
   const auto asked = transactions();

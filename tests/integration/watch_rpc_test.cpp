@@ -403,7 +403,7 @@ TEST_F(SlowWatchRpc, a_slow_watcher_is_cancelled_and_can_resume) {
   }
 
   EXPECT_GT(response.resume_revision(), last);
-  EXPECT_NE(response.detail().find("too slow"), std::string::npos);
+  EXPECT_NE(response.detail().find("slow reader"), std::string::npos);
 }
 
 }  // namespace

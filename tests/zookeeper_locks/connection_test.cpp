@@ -23,13 +23,13 @@ TEST_F(ZookeeperConnection, an_invalid_url_is_rejected_with_the_position) {
   expect(refusal("zookeeper://"), Errc::invalid_argument, "at 12: a host name is missing");
   expect(refusal("zookeeper://h:0"), Errc::invalid_argument, "expected a port");
   expect(refusal("zookeeper://h:1/a//b"), Errc::invalid_argument, "two '/' in a row");
-  expect(refusal("zookeeper://h:1/a/"), Errc::invalid_argument, "at 16: this cannot be a path");
+  expect(refusal("zookeeper://h:1/a/"), Errc::invalid_argument, "at 16: invalid ZooKeeper path");
   expect(refusal("zookeeper://h:1/a/../b"), Errc::invalid_argument, "\"..\"");
   expect(refusal("zookeeper://h:1?acl=me"), Errc::invalid_argument, "world or creator");
   expect(refusal("zookeeper://h:1?acl=creator"), Errc::invalid_argument, "user:password@host");
   expect(refusal("zookeeper://user@h:1"), Errc::invalid_argument, "user:password@");
   expect(refusal("zookeeper://h:1?colour=red"), Errc::invalid_argument, "unknown option");
-  expect(refusal("zookeeper://h:1?tls_ca=/a"), Errc::unsupported, "no TLS");
+  expect(refusal("zookeeper://h:1?tls_ca=/a"), Errc::unsupported, "does not support TLS");
   EXPECT_EQ(refusal("zookeeper://u:secret@h:99999").detail.find("secret"), std::string::npos);
 }
 

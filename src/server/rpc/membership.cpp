@@ -32,7 +32,7 @@ auto reply_to(RpcContext& context, const ReplyPtr<Response>& reply) {
 /// Error in the request; empty: valid.
 std::string invalid_member_detail(const v1::MemberAddRequest& request) {
   if (request.id() == 0) {
-    return "id must not be 0";
+    return "id: must not be 0";
   }
   // Checked here, because the addresses are replicated: other members must be able to connect.
   const std::pair<const char*, const std::string&> addresses[] = {
