@@ -45,23 +45,23 @@ cat <<EOF
 
 ${bold}tenured runs:${plain} gRPC on $grpc, HTTP on $http, all durable in $folder
 ${bold}The dashboard:${plain} http://$http/
-To take a lock away it asks for the secret in $folder/http_secret.
+To force-release a lock, it asks for the secret in $folder/http_secret.
 
 Try in another terminal, from this folder:
 
-  ${bold}# a command that never runs twice at a time; who holds it; is all well?${plain}
+  ${bold}# run a command under a lock; list locks; try without waiting; check the server${plain}
   ${url}$tenure run backup -- sleep 60
   ${url}$tenure ls
   ${url}$tenure run --no-wait backup -- true || echo "exit code \$?"
   ${url}$tenure doctor
 
-  ${bold}# in Python: hold a lock for a minute; see it; watch what happens; wait for it${plain}
+  ${bold}# in Python: hold a lock for a minute; list locks; watch events; wait for the lock${plain}
   /usr/bin/python3 examples/python/hold.py db/users --seconds 60$address
   curl -s http://$http/v1/locks
   curl -sN http://$http/v1/events
   /usr/bin/python3 examples/python/hold.py db/users --seconds 1$address
 
-  ${bold}# how it is, and for Prometheus${plain}
+  ${bold}# status, and metrics for Prometheus${plain}
   curl -s http://$http/v1/status
   curl -s http://$http/metrics
 

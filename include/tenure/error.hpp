@@ -149,7 +149,7 @@ class Exception : public std::system_error {
 
  private:
   struct State {
-    explicit State(Error error) : error(std::move(error)), text(to_string(this->error)) {}
+    explicit State(Error reported) : error(std::move(reported)), text(to_string(error)) {}
     Error error;
     std::string text;
   };

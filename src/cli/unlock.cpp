@@ -37,8 +37,7 @@ int unlock(const Arguments& arguments) {
     return failed(!service ? service.error() : token.error());
   }
   const auto& name = arguments.words.front();
-  // Before the confirmation, which names the holders. They may change until the request arrives;
-  // --token limits the request to one hold.
+  // Before the confirmation, which names the holders. They may change until the request arrives.
   const auto lock = explained(*service, service->with_prefix(name), arguments.has("--space"));
   if (!lock) {
     return failed(lock.error());
@@ -56,8 +55,11 @@ int unlock(const Arguments& arguments) {
   v1::ForceReleaseRequest request;
   request.set_name(service->with_prefix(name));
   request.set_is_space(arguments.has("--space"));
-  // 0 selects all holds of the name at the time of the request.
-  request.set_fencing_token(token->value_or(0));
+  // The token of the only holder, so that neither a request that arrives later nor one that is
+  // retried after a lost reply releases its successor. 0 selects all holds at that time.
+  const bool is_only = lock->lock().holder_count() == 1 && lock->lock().holders_size() == 1;
+  const auto shown = is_only ? lock->lock().holders(0).fencing_token() : 0;
+  request.set_fencing_token(token->value_or(shown));
   request.set_reason(arguments.text("--reason").value_or(""));
   const auto answer = service->ask<v1::ForceReleaseResponse>("Admin/ForceRelease", request);
   if (!answer) {

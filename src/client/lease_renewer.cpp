@@ -1,7 +1,9 @@
 #include "client/lease_renewer.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -29,6 +31,16 @@ sys::BootTime next_check(const LeaseRecord& lease, sys::BootTime now) {
   return next;
 }
 
+/// The answer to a renewal of `count` leases. An answer of another length confirms nothing, because
+/// its results cannot be attributed to leases.
+Result<backends::Renewed> checked(Result<backends::Renewed> answer, std::size_t count) {
+  if (answer && answer->size() != count) {
+    return fail(Errc::unavailable, "the service answered " + std::to_string(answer->size()) +
+                                       " of " + std::to_string(count) + " renewals");
+  }
+  return answer;
+}
+
 }  // namespace
 
 LeaseRenewer::LeaseRenewer(backends::Backend& backend, sys::Clock& clock, Listener& listener)
@@ -42,7 +54,8 @@ void LeaseRenewer::renew(const Record& lease, backends::Backend::Done<void> done
   // Before the request leaves: the confirmed term must not begin later than that of the service.
   const auto sent = clock_.now();
   backend_.renew_leases({lease->id()}, [this, lease, sent, done = std::move(done)](
-                                           Result<backends::Renewed> answer) mutable {
+                                           Result<backends::Renewed> reply) mutable {
+    auto answer = checked(std::move(reply), 1);
     on_renewed({lease}, sent, answer);
     if (!answer) {
       done(std::unexpected(std::move(answer).error()));
@@ -242,9 +255,10 @@ void LeaseRenewer::renew_all(std::vector<Record> leases, sys::BootTime now) {
     std::ranges::transform(batch, std::back_inserter(ids), &LeaseRecord::id,
                            [](const Record& lease) -> const LeaseRecord& { return *lease; });
     backend_.renew_leases(
-        std::move(ids),
-        [this, sent = now, kept = std::vector<Record>(batch.begin(), batch.end())](
-            const Result<backends::Renewed>& answer) { on_renewed(kept, sent, answer); });
+        std::move(ids), [this, sent = now, kept = std::vector<Record>(batch.begin(), batch.end())](
+                            Result<backends::Renewed> answer) {
+          on_renewed(kept, sent, checked(std::move(answer), kept.size()));
+        });
   }
 }
 
@@ -255,7 +269,7 @@ void LeaseRenewer::on_renewed(const std::vector<Record>& leases, sys::BootTime s
     if (!answer) {
       // The outcome is unknown: the lease keeps its term, and the next check retries early.
       lease->mark_suspect();
-    } else if (index < answer->size() && !(*answer)[index]) {
+    } else if (!(*answer)[index]) {
       listener_.lost(lease);
     } else if (lease->is_valid(clock_.now())) {
       lease->confirm(sent);

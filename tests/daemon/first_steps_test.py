@@ -32,7 +32,7 @@ class FirstSteps(unittest.TestCase):
     def printed_commands(self):
         """Commands on lines of their own, up to the last line of the text."""
         text = ""
-        while "the settings." not in text:
+        while "docs/reference/settings.md" not in text:
             line = self.server.stdout.readline()
             self.assertTrue(line, f"it ended after {text!r}")
             text += line

@@ -46,6 +46,16 @@ class GrantingBackend : public backends::MemoryBackend {
   backends::Listener* listener_ = nullptr;
 };
 
+/// Memory backend whose answers to renewals lack the result of the last lease.
+class TruncatingBackend : public backends::MemoryBackend {
+ public:
+  using MemoryBackend::MemoryBackend;
+  void renew_leases(std::vector<LeaseId> leases, Done<backends::Renewed> done) override {
+    leases.pop_back();
+    MemoryBackend::renew_leases(std::move(leases), std::move(done));
+  }
+};
+
 /// Client with a manual clock and a service with the real one: a loss in these tests is found by
 /// the client's clock alone.
 class LeaseRenewal : public ::testing::Test {
@@ -144,6 +154,22 @@ TEST_F(LeaseRenewal, a_late_confirmation_does_not_revive_a_lost_lease) {
 
   EXPECT_EQ(guard.extend().error(), Errc::lease_lost);
   EXPECT_EQ(guard.state(), GuardState::lost);
+}
+
+// A lease without a result must not be taken for a renewed one.
+TEST_F(LeaseRenewal, an_answer_without_the_result_of_a_lease_confirms_nothing) {
+  session = std::make_shared<detail::Session>(std::make_unique<TruncatingBackend>(store),
+                                              ConnectOptions{}, clock);
+  const auto client = detail::Factory::make<Client>(session);
+  auto guard = client.mutex("a", {.ttl = 30s}).lock().value();
+  const auto before = guard.valid_until();
+  clock.advance(15s);
+
+  EXPECT_EQ(guard.extend().error(), Errc::unavailable);
+
+  // A steady time point, which the advance of the manual clock brought 15 s closer.
+  EXPECT_LT(guard.valid_until(), before - 14s);
+  EXPECT_EQ(guard.state(), GuardState::at_risk);
 }
 
 // A pooled lease is reused by the next hold, and revoked if no hold needs it.
