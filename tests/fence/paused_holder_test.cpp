@@ -47,7 +47,7 @@ class PausedHolder : public ::testing::TestWithParam<std::string> {
     const auto first = start_writer(way);
     outcome.old_token = serve(*first);  // T1
     first->pause();                     // T2: between its lock and its write
-    first->write_line("Y");                    // what it will write as soon as it runs again
+    first->write_line("Y");             // what it will write as soon as it runs again
     EXPECT_EQ(service_.try_lock("x"), std::nullopt);
     service_.pass(LockService::ttl);  // T3
     const auto second = start_writer(way);

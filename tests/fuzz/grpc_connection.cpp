@@ -204,11 +204,11 @@ class Session {
   Session() {
     for (std::size_t i = 0; i + 1 < paths.size(); ++i) {
       context_.router.add(std::string(paths[i]), {.open =
-                                                    [this, i](const grpc::CallInfo& info) {
-                                                      return std::make_shared<FuzzedCall>(
-                                                          info, static_cast<Manner>(i), tally_);
-                                                    },
-                                                .ended = [](grpc::StatusCode) {}});
+                                                      [this, i](const grpc::CallInfo& info) {
+                                                        return std::make_shared<FuzzedCall>(
+                                                            info, static_cast<Manner>(i), tally_);
+                                                      },
+                                                  .ended = [](grpc::StatusCode) {}});
     }
     connection_ = std::make_shared<grpc::Connection>(
         context_, std::make_unique<FakeTransport>(loop_, wire_), "127.0.0.1:1");
@@ -285,11 +285,11 @@ class Session {
   std::shared_ptr<Wire> wire_ = std::make_shared<Wire>(loop_);
   Tally tally_;
   grpc::ServerContext context_{.loop = loop_,
-                     .message_bytes_max = 1024,
-                     .calls_per_connection_max = 8,
-                     .connection_bytes_max = 16'384,
-                     .memory_bytes_max = 32'768,
-                     .open_calls_max = 4};
+                               .message_bytes_max = 1024,
+                               .calls_per_connection_max = 8,
+                               .connection_bytes_max = 16'384,
+                               .memory_bytes_max = 32'768,
+                               .open_calls_max = 4};
   std::shared_ptr<grpc::Connection> connection_;
   grpc::Http2Connection::Clock::time_point now_ = grpc::Http2Connection::Clock::now();
 };

@@ -1,9 +1,9 @@
+#include "backends/schemes.hpp"
+
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
-
-#include "backends/schemes.hpp"
 
 namespace tenure::test {
 namespace {

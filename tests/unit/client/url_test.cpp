@@ -1,3 +1,5 @@
+#include "backends/url.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -11,7 +13,6 @@
 
 #include <tenure/client/client.hpp>
 
-#include "backends/url.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::backends {

@@ -1,9 +1,10 @@
+#include "client/validity.hpp"
+
 #include <chrono>
 
 #include <gtest/gtest.h>
 
 #include "client/lease_record.hpp"
-#include "client/validity.hpp"
 
 namespace tenure::detail {
 namespace {

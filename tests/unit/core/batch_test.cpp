@@ -1,3 +1,5 @@
+#include "core/batch.hpp"
+
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/batch.hpp"
 #include "core/state_machine.hpp"
 #include "support/core/fixtures.hpp"
 

@@ -1,6 +1,7 @@
+#include "core/clients.hpp"
+
 #include <gtest/gtest.h>
 
-#include "core/clients.hpp"
 #include "support/core/machine.hpp"
 
 namespace tenure::core {

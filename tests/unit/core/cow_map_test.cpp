@@ -1,3 +1,5 @@
+#include "core/cow_map.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -10,7 +12,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/cow_map.hpp"
 #include "core/shared_string.hpp"
 
 namespace tenure::core {

@@ -1,6 +1,7 @@
+#include "core/restore.hpp"
+
 #include <gtest/gtest.h>
 
-#include "core/restore.hpp"
 #include "support/core/machine.hpp"
 
 namespace tenure::core {

@@ -1,3 +1,5 @@
+#include "grpc/message.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,7 +10,6 @@
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 
-#include "grpc/message.hpp"
 #include "grpc/status.hpp"
 
 namespace tenure::test {

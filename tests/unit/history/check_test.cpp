@@ -1,9 +1,10 @@
+#include "history/check.hpp"
+
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "history/check.hpp"
 #include "history/lines.hpp"
 
 namespace tenure::history {

@@ -1,3 +1,5 @@
+#include "net/backoff.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <set>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "net/backoff.hpp"
 #include "sys/jitter.hpp"
 
 namespace tenure::net {

@@ -1,3 +1,5 @@
+#include "net/connection_error.hpp"
+
 #include <string>
 
 #include <boost/asio/error.hpp>
@@ -11,7 +13,6 @@
 #include <tenure/error.hpp>
 
 #include "grpc/transport_status.hpp"
-#include "net/connection_error.hpp"
 
 namespace tenure::net {
 namespace {

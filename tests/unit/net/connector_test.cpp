@@ -1,3 +1,5 @@
+#include "net/connector.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -11,7 +13,6 @@
 
 #include <tenure/error.hpp>
 
-#include "net/connector.hpp"
 #include "support/net/full_server.hpp"
 #include "support/net/listener.hpp"
 

@@ -1,3 +1,5 @@
+#include "net/event_loop_runner.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,7 +15,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <gtest/gtest.h>
 
-#include "net/event_loop_runner.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::net {

@@ -1,10 +1,10 @@
+#include "net/mpsc_queue.hpp"
+
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "net/mpsc_queue.hpp"
 
 namespace tenure::net {
 namespace {

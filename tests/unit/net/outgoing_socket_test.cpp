@@ -1,4 +1,6 @@
 
+#include "net/outgoing_socket.hpp"
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <fcntl.h>
@@ -6,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/outgoing_socket.hpp"
 #include "support/net/full_server.hpp"
 #include "support/net/listener.hpp"
 

@@ -1,3 +1,5 @@
+#include "net/shares.hpp"
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -7,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "net/handshake_limiter.hpp"
-#include "net/shares.hpp"
 
 namespace tenure::net {
 namespace {

@@ -1,11 +1,11 @@
+#include "net/timer_queue.hpp"
+
 #include <chrono>
 #include <memory>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
-
-#include "net/timer_queue.hpp"
 
 namespace tenure::net {
 namespace {

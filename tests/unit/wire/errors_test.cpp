@@ -1,3 +1,5 @@
+#include "wire/errors.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -9,7 +11,6 @@
 
 #include "backends/tenured/proto_types.hpp"
 #include "wire/answers.hpp"
-#include "wire/errors.hpp"
 
 namespace tenure::test {
 namespace {

@@ -1,3 +1,5 @@
+#include "backends/net/loop_backend.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -7,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/net/loop_backend.hpp"
 #include "support/wait_until.hpp"
 
 namespace tenure::backends {

@@ -1,3 +1,5 @@
+#include "backends/rpc/endpoint_selector.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -5,8 +7,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "backends/rpc/endpoint_selector.hpp"
 
 namespace tenure::backends::tenured {
 namespace {

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "backends/tenured/known_holds.hpp"
+
+#include <gtest/gtest.h>
 
 namespace tenure::backends::tenured {
 namespace {

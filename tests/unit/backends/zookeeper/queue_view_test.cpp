@@ -1,3 +1,5 @@
+#include "backends/zookeeper/queue_view.hpp"
+
 #include <cstddef>
 #include <random>
 #include <string>
@@ -5,8 +7,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "backends/zookeeper/queue_view.hpp"
 
 namespace tenure::backends::zookeeper {
 namespace {

@@ -1,3 +1,5 @@
+#include "server/raft/proposal_queue.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -5,8 +7,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "server/raft/proposal_queue.hpp"
 
 namespace tenure::server::raft {
 namespace {

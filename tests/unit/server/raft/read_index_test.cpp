@@ -1,3 +1,5 @@
+#include "server/raft/read_index.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/raft/read_index.hpp"
 #include "support/raft/voters.hpp"
 
 namespace tenure::server::raft {

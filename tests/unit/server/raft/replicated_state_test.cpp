@@ -1,3 +1,5 @@
+#include "server/raft/replicated_state.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -8,7 +10,6 @@
 
 #include "core/batch.hpp"
 #include "server/raft/listeners.hpp"
-#include "server/raft/replicated_state.hpp"
 
 namespace tenure::server::raft {
 namespace {
