@@ -26,7 +26,9 @@ def anchors_of(text):
 def documents_of(root):
     yield from root.glob("*.md")
     for folder in FOLDERS:
-        yield from (root / folder).rglob("*.md")
+        for path in (root / folder).rglob("*.md"):
+            if "node_modules" not in path.parts:
+                yield path
 
 
 def errors(root):
