@@ -70,7 +70,7 @@ class Cluster:
             text += line
             if line.startswith("Ctrl-C stops all"):
                 break
-        found = re.search(r"member (\d) leads.*knows most: (\S+).*(kill -9 \d+)", text, re.DOTALL)
+        found = re.search(r"member (\d) leads.*most data: (\S+).*(kill -9 \d+)", text, re.DOTALL)
         if not found:
             self.stop()
             return False

@@ -66,7 +66,7 @@ for _ in $(seq 300); do
   sleep 0.1
 done
 if [[ -z $leader ]]; then
-  echo "no member leads after half a minute" >&2
+  echo "no member was elected leader within 30 s" >&2
   stop 1
 fi
 

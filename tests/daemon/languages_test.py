@@ -97,7 +97,7 @@ class Languages(OneDaemon):
             with self.subTest(language):
                 code, output = self.outcome(process)
                 self.assertEqual(code, 79, output)
-                self.assertIn("the lease is lost", output)
+                self.assertIn("the lease and its lock are lost", output)
 
     # A JavaScript number would round 64-bit values, so its client handles ids and tokens as text.
     def test_ids_of_more_than_53_bits_are_not_rounded(self):
