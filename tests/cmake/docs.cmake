@@ -31,6 +31,7 @@ endif()
 tenure_script("docs: the page on guarantees names tests that exist" tests/docs/guarantees.py)
 tenure_script("docs: every block of code is executed or explained" tests/docs/blocks.py)
 tenure_script("docs: every link has a target" tests/docs/links.py)
+tenure_script("docs: every cited path exists" tests/docs/cited_paths.py)
 tenure_script("docs: every log event is documented" tests/docs/log_events.py)
 tenure_script("docs: the checks of documents find planted errors"
               tests/docs/documents_selftest.py)

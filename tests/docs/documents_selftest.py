@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import blocks
+import cited_paths
 import guarantees
 import links
 import log_events
@@ -120,6 +121,22 @@ class Links(Tree):
         self.assertEqual(len(self.found("[a](docs/b.md)")), 1)
         self.assertEqual(len(self.found("[a](docs/a.md#two-nodes)")), 1)
         self.assertEqual(len(self.found("[a](docs/a.md#none)")), 1)
+
+
+class CitedPaths(Tree):
+    def found(self, text, comment=""):
+        return self.errors_in(cited_paths.errors, docs__a_dot_md=text,
+                              src__core__a_dot_hpp=f"// {comment}\n",
+                              docs__decisions__0007_dot_md="")
+
+    def test_existing_paths_and_placeholders_pass(self):
+        self.assertEqual(self.found("`src/core/a.hpp`, `src/core/a`, `src/*/b.hpp`, `make docs/x`"
+                                    " src/none.hpp", "See docs/decisions/0007, http://src/none."),
+                         [])
+
+    def test_a_missing_path_is_found_in_documents_and_comments(self):
+        self.assertEqual(len(self.found("`src/core/b.hpp`")), 1)
+        self.assertEqual(len(self.found("", "See docs/b.md.")), 1)
 
 
 class Guarantees(Tree):
