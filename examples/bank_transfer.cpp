@@ -114,20 +114,26 @@ void two_that_meet(Bank& bank) {
   check(bank.gave_way() == 1, "one of the two was the deadlock victim and was retried");
 }
 
+/// Returns the number of transfers between random accounts that succeeded.
+int transfer_randomly(Bank& bank, unsigned seed) {
+  std::minstd_rand random(seed);
+  int done = 0;
+  for (int round = 0; round < transfers_each; ++round) {
+    const std::size_t from = random() % accounts_count;
+    const std::size_t to = (from + 1 + random() % (accounts_count - 1)) % accounts_count;
+    const int amount = static_cast<int>(random() % 50);
+    done += bank.transfer({.from = from, .to = to, .amount = amount}).has_value() ? 1 : 0;
+  }
+  return done;
+}
+
 void many(Bank& bank) {
   std::atomic<int> done = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(threads_count);
     for (unsigned number = 0; number < threads_count; ++number) {
-      threads.emplace_back([&bank, &done, number] {
-        std::minstd_rand chance(number + 1);
-        for (int round = 0; round < transfers_each; ++round) {
-          const std::size_t from = chance() % accounts_count;
-          const std::size_t to = (from + 1 + chance() % (accounts_count - 1)) % accounts_count;
-          const int amount = static_cast<int>(chance() % 50);
-          done += bank.transfer({.from = from, .to = to, .amount = amount}).has_value() ? 1 : 0;
-        }
-      });
+      threads.emplace_back([&bank, &done, number] { done += transfer_randomly(bank, number + 1); });
     }
   }
   check(done == threads_count * transfers_each, "2000 transfers of four threads are done");

@@ -41,7 +41,7 @@ class Jobs {
   }
 
   void add(int count) {
-    for (int n = 0; n < count; ++n) {
+    for (int job = 0; job < count; ++job) {
       execute("INSERT INTO jobs (done_by) VALUES (NULL)");
     }
   }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Works until `stop` is requested; waits on a std::condition_variable_any with the token.
-int drain_queue(std::stop_token lost, std::atomic<bool>& is_working) {
+int drain_queue(const std::stop_token& lost, std::atomic<bool>& is_working) {
   std::mutex mutex;
   std::condition_variable_any more_work;
   std::unique_lock lock(mutex);

@@ -199,18 +199,20 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   template <class... Args>
   constexpr explicit Result(std::in_place_t in_place, Args&&... args)
       : Expected(in_place, std::forward<Args>(args)...) {}
+  // NOLINTBEGIN(google-explicit-constructor): `return fail(…);` has to convert.
   /// An error, as fail() returns it.
   constexpr Result(std::unexpected<Error> error) : Expected(std::move(error)) {}
   /// The outcome of functions that return std::expected, such as transform().
   constexpr Result(const Expected& other) : Expected(other) {}
   constexpr Result(Expected&& other) : Expected(std::move(other)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   /// Returns the value; throws Exception if there is an error instead.
   constexpr std::add_lvalue_reference_t<T> or_throw() & {
     check();
     return **this;
   }
-  constexpr std::add_lvalue_reference_t<const T> or_throw() const& {
+  constexpr std::add_lvalue_reference_t<const T> or_throw() const& {  // NOLINT(*-nodiscard)
     check();
     return **this;
   }

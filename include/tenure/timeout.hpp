@@ -16,8 +16,9 @@ template <class Rep, class Period>
   using std::chrono::nanoseconds;
   // Seconds as floating point represent every duration without overflow; they only select the
   // branch. One second of slack covers their rounding.
-  constexpr double seconds_max =
-      static_cast<double>(std::numeric_limits<nanoseconds::rep>::max() / 1'000'000'000 - 1);
+  constexpr auto whole_seconds_max =
+      std::numeric_limits<nanoseconds::rep>::max() / 1'000'000'000 - 1;
+  constexpr auto seconds_max = static_cast<double>(whole_seconds_max);
   const double seconds = std::chrono::duration<double>(timeout).count();
   if (!(seconds > -seconds_max)) {  // NaN too: do not wait.
     return nanoseconds::min();

@@ -330,10 +330,12 @@ TEST(PeersTransport, only_one_snapshot_at_a_time_goes_to_a_peer) {
   ASSERT_TRUE(eventually([&] { return one.is_connected_to(2); }));
   const auto body = bytes_of(any_bytes(std::size_t{4} << 20));
 
-  one.on_loop([] {});
-  one.send(2, snapshot_of(body, 9));
-  one.send(2, snapshot_of(body, 9));
-  one.send(2, snapshot_of(body, 10));
+  // In one step of the loop: otherwise the first could have arrived before the others are sent.
+  one.on_loop([&] {
+    for (const std::uint64_t index : {9U, 9U, 10U}) {
+      one.transport().send(MemberId{2}, snapshot_of(body, index));
+    }
+  });
 
   ASSERT_TRUE(eventually([&] { return !snapshots(two).empty(); }));
   ASSERT_TRUE(eventually([&] {
