@@ -269,12 +269,11 @@ void LeaseRenewer::on_renewed(const std::vector<Record>& leases, sys::BootTime s
     if (!answer) {
       // The outcome is unknown: the lease keeps its term, and the next check retries early.
       lease->mark_suspect();
-    } else if (!(*answer)[index]) {
-      listener_.lost(lease);
-    } else if (lease->is_valid(clock_.now())) {
+    } else if ((*answer)[index] && lease->is_valid(clock_.now())) {
       lease->confirm(sent);
     } else {
-      // Confirmed after its end by the local clock. Loss is final, even if it was not reported yet.
+      // The service has ended the lease, or confirmed it after its end by the local clock: loss is
+      // final, even if it was not reported yet.
       listener_.lost(lease);
     }
   }

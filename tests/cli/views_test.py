@@ -364,11 +364,13 @@ class OtherServers(WithServer):
         process = self.begin("run", "watchdog/a", "--", "cat", stdin=subprocess.PIPE)
         self.when_held("watchdog/a")
         listed = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        # The lock is granted before the watchdog and the command are started.
+        eventually(lambda: len(listed.read_text(encoding="utf-8").split()) == 2,
+                   "the watchdog and the command run")
         children = [int(word) for word in listed.read_text(encoding="utf-8").split()]
 
         process.communicate("", timeout=TIMEOUT)
 
-        self.assertEqual(len(children), 2)
         self.assertFalse(any(map(is_alive, children)))
 
 
