@@ -48,6 +48,8 @@ class EventLoopRunner final : public sys::Parker {
   static constexpr int flush_handlers_max = 16;
 
   EventLoopRunner();
+  EventLoopRunner(const EventLoopRunner&) = delete;
+  EventLoopRunner& operator=(const EventLoopRunner&) = delete;
   ~EventLoopRunner() override { stop(); }
 
   [[nodiscard]] boost::asio::io_context& loop() noexcept { return loop_; }

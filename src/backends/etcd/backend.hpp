@@ -33,6 +33,8 @@ class EtcdBackend final : public LoopBackend {
   [[nodiscard]] static Result<std::unique_ptr<EtcdBackend>> open(const Address& address,
                                                                  std::chrono::milliseconds timeout);
   explicit EtcdBackend(const Address& address);
+  EtcdBackend(const EtcdBackend&) = delete;
+  EtcdBackend& operator=(const EtcdBackend&) = delete;
   ~EtcdBackend() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;

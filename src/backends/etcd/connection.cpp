@@ -37,7 +37,8 @@ constexpr std::pair version_min{3, 4};
 std::pair<int, int> version_from(std::string_view text) {
   std::pair<int, int> version{0, 0};
   const auto* const end = text.data() + text.size();
-  const auto [dot, error] = std::from_chars(text.data(), end, version.first);
+  const auto [dot, error] = std::from_chars(
+      text.data(), end, version.first);  // NOLINT(*-stringview-data-usage): has an end
   if (error == std::errc{} && dot != end) {
     std::from_chars(dot + 1, end, version.second);
   }

@@ -182,6 +182,8 @@ class Locks {
   void refresh_with_readers(const RequestKey& id);
   /// Starts the shared list for the readers collected so far.
   void refresh_readers(const std::string& folder);
+  /// The list did not arrive: its waits end with `error`.
+  void listing_failed(const std::vector<RequestKey>& ids, const Error& error);
   void listed_together(const std::string& folder, const std::vector<RequestKey>& ids,
                        const TxnPart::Reply& answer, const pb::RangeResponse& list);
 

@@ -98,16 +98,17 @@ void Locks::remove_key(const RequestKey& id, Backend::Done<void> done) {
 }
 
 void Locks::listed_each(const std::vector<RequestKey>& ids, const Outcome& answer) {
-  for (std::size_t n = 0; n < ids.size(); ++n) {
-    auto* const entry = find(ids[n]);
+  for (std::size_t index = 0; index < ids.size(); ++index) {
+    auto* const entry = find(ids[index]);
     if (entry == nullptr || entry->stage == Stage::leaving) {
       continue;
     }
     entry->is_listing = false;
     if (answer) {
-      listed(ids[n], answer->responses[n + 1]->range(), answer->revision);
+      listed(ids[index], answer->responses[index + 1]->range(), answer->revision);
     } else {
-      refresh(ids[n]);  // Changes during the transaction were left to this reply, so list again.
+      refresh(
+          ids[index]);  // Changes during the transaction were left to this reply, so list again.
     }
   }
 }

@@ -179,18 +179,22 @@ void Locks::refresh_together(const std::string& folder, const std::vector<Reques
     if (answer) {
       listed_together(folder, ids, *answer, answer->responses[0]->range());
     } else {
-      for (const auto& id : ids) {
-        if (auto* const entry = find(id); entry != nullptr && entry->stage != Stage::leaving) {
-          entry->is_listing = false;
-          leave(id, answer.error());
-        }
-      }
+      listing_failed(ids, answer.error());
     }
     if (folders_.contains(folder)) {
       refresh_readers(folder);
     }
   };
   dependencies_.batcher.add(std::move(part));
+}
+
+void Locks::listing_failed(const std::vector<RequestKey>& ids, const Error& error) {
+  for (const auto& id : ids) {
+    if (auto* const entry = find(id); entry != nullptr && entry->stage != Stage::leaving) {
+      entry->is_listing = false;
+      leave(id, error);
+    }
+  }
 }
 
 /// Applies one list of the whole queue to many waiters. REQUIRES: modes, no permits.

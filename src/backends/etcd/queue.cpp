@@ -10,9 +10,9 @@ constexpr std::int64_t limit_max = 256;
 
 /// Every predecessor conflicts; wait for the nearest, so that a release wakes one waiter.
 Admission exclusive_admission(const std::string& folder, const Before& before) {
-  for (int n = before.first; n < before.keys.size(); ++n) {
-    if (is_queue_key(folder, before.keys[n].key())) {
-      return WaitFor{.key = before.keys[n].key()};
+  for (int index = before.first; index < before.keys.size(); ++index) {
+    if (is_queue_key(folder, before.keys[index].key())) {
+      return WaitFor{.key = before.keys[index].key()};
     }
   }
   return before.has_more ? Admission(ListTooShort{}) : Admitted{};
@@ -20,17 +20,17 @@ Admission exclusive_admission(const std::string& folder, const Before& before) {
 
 /// The last writer before a reader conflicts, also while it waits: otherwise writers would starve.
 Admission shared_admission(const std::string& folder, const Before& before) {
-  for (int n = before.first; n < before.keys.size(); ++n) {
-    if (!is_queue_key(folder, before.keys[n].key())) {
+  for (int index = before.first; index < before.keys.size(); ++index) {
+    if (!is_queue_key(folder, before.keys[index].key())) {
       continue;
     }
-    const auto claim = record_from(before.keys[n].value()).claim;
+    const auto claim = record_from(before.keys[index].value()).claim;
     const auto* const mode = std::get_if<LockMode>(&claim);
     if (mode == nullptr) {
       return Misused{.why = "it is used as a semaphore"};
     }
     if (*mode != LockMode::shared) {
-      return WaitFor{.key = before.keys[n].key(), .wakes_on_change = true};
+      return WaitFor{.key = before.keys[index].key(), .wakes_on_change = true};
     }
   }
   return before.has_more ? Admission(ListTooShort{}) : Admitted{};
@@ -41,11 +41,11 @@ Admission shared_admission(const std::string& folder, const Before& before) {
 Admission permits_admission(const Permits& mine, const std::string& folder, const Before& before) {
   std::uint64_t taken = 0;
   std::string last;
-  for (int n = before.first; n < before.keys.size() && taken <= mine.capacity; ++n) {
-    if (!is_queue_key(folder, before.keys[n].key())) {
+  for (int index = before.first; index < before.keys.size() && taken <= mine.capacity; ++index) {
+    if (!is_queue_key(folder, before.keys[index].key())) {
       continue;
     }
-    const auto claim = record_from(before.keys[n].value()).claim;
+    const auto claim = record_from(before.keys[index].value()).claim;
     const auto* const permits = std::get_if<Permits>(&claim);
     if (permits == nullptr) {
       return Misused{.why = "it is used as a mutex"};
@@ -55,7 +55,7 @@ Admission permits_admission(const Permits& mine, const std::string& folder, cons
                             std::to_string(mine.capacity)};
     }
     if (last.empty()) {
-      last = before.keys[n].key();
+      last = before.keys[index].key();
     }
     taken += permits->wanted;
   }

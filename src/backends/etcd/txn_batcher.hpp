@@ -78,7 +78,7 @@ class TxnBatcher {
   /// Maximum operations of a batch; etcd accepts 128, nested ones included.
   static constexpr std::size_t operations_max = 96;
   /// Maximum size of a batch; etcd accepts 1.5 MiB.
-  static constexpr std::size_t bytes_max = 256 * 1024;
+  static constexpr std::size_t bytes_max = std::size_t{256} * 1024;
   /// Maximum write batches in flight: full ones, and batches with urgent or deferred parts.
   /// Otherwise one batch at a time, because two half-full batches take longer than a full one.
   static constexpr std::size_t write_batches_max = 16;
