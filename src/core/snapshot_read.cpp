@@ -8,6 +8,7 @@
 #include "core/invariants.hpp"
 #include "core/snapshot.hpp"
 #include "core/snapshot_format.hpp"
+#include "core/validate.hpp"
 #include "core/value_reader.hpp"
 
 namespace tenure::core {
@@ -82,6 +83,11 @@ class Decoder : private ValueReader {
     repeat([&] { all.push_back(item()); });
     if (all.empty()) {
       set_error("a request without items");
+    }
+    // An index of ranges contains each range of a hold once.
+    if (have_overlap(all)) {
+      set_error("two items of a request overlap");
+      all.resize(1);
     }
     return all;
   }

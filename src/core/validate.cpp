@@ -74,8 +74,8 @@ std::optional<Error> check_ttl(ClusterTime ttl, const Limits& limits) {
   return std::nullopt;
 }
 
-/// Whether two items of a request claim the same lock, or overlapping ranges.
-bool meet(const Item& left, const Item& right) {
+/// Whether two items claim the same lock, or overlapping ranges.
+bool overlap(const Item& left, const Item& right) {
   if (left.name != right.name || left.kind() != right.kind()) {
     return false;
   }
@@ -114,12 +114,8 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
       (command.items.size() > 1 || std::holds_alternative<Permits>(first.claim))) {
     return invalid("only a single lock or range can be entered again");
   }
-  if (command.items.size() == 1) {
-    return std::nullopt;
-  }
-  const auto items = in_order(command.items);
   // A request that acquires one resource twice would conflict with itself and never be granted.
-  if (std::ranges::adjacent_find(items, meet) != items.end()) {
+  if (have_overlap(command.items)) {
     return invalid("two items of the request are about the same thing");
   }
   return std::nullopt;
@@ -157,6 +153,14 @@ std::optional<Error> check(const ForceRelease& command, const Limits& limits) {
     return invalid(at_most("bytes of the reason", limits.metadata_bytes_max));
   }
   return check_printable("the reason", command.reason.view());
+}
+
+bool have_overlap(std::span<const Item> items) {
+  if (items.size() < 2) {
+    return false;  // The usual case allocates nothing.
+  }
+  const auto sorted = in_order(items);
+  return std::ranges::adjacent_find(sorted, overlap) != sorted.end();
 }
 
 Items in_order(std::span<const Item> items) {

@@ -19,7 +19,11 @@ namespace tenure::core {
 [[nodiscard]] std::optional<Error> check(const SetTtl& command, const Limits& limits);
 [[nodiscard]] std::optional<Error> check(const ForceRelease& command, const Limits& limits);
 
-/// Sorts items by comes_before(). REQUIRES: check() has accepted them.
+/// Whether two of the items claim the same lock, or overlapping ranges. Neither a request nor a
+/// hold has such items.
+[[nodiscard]] bool have_overlap(std::span<const Item> items);
+
+/// Sorts items by comes_before().
 [[nodiscard]] Items in_order(std::span<const Item> items);
 
 /// Checks that each claim is of the kind of its resource: a semaphore of the same capacity, or a

@@ -141,6 +141,27 @@ TEST_F(CoreSnapshot, the_error_names_the_cause_and_the_offset) {
   EXPECT_NE(detail_of(bytes).find("checksum"), std::string::npos);
 }
 
+// Found by the fuzz target core_snapshot: the index of ranges asserts that a range is added once.
+TEST_F(CoreSnapshot, a_hold_that_has_one_range_twice_is_rejected) {
+  StateMachine forged(machine.state().limits);
+  forged.apply(GrantLease{.id = ann, .request = fresh(), .ttl = seconds(30)}, {});
+  forged.apply(Acquire{.lease = ann,
+                       .request = fresh(),
+                       .items = {keys("q", "aa", "bb"), keys("q", "cc", "dd")}},
+               {});
+  auto bytes = encode(forged.state());
+  ASSERT_TRUE(decode(bytes).has_value());
+  for (const auto& [from, to] : {std::pair{"cc", "aa"}, std::pair{"dd", "bb"}}) {
+    for (auto at = bytes.find(from); at != std::string::npos; at = bytes.find(from)) {
+      bytes.replace(at, 2, to);
+    }
+  }
+  seal(bytes);
+
+  EXPECT_NE(detail_of(bytes).find("two items of a request overlap"), std::string::npos)
+      << detail_of(bytes);
+}
+
 // No later step would end the deadlock: a step searches for cycles through its own lease only.
 TEST_F(CoreSnapshot, a_snapshot_that_contains_a_deadlock_is_rejected) {
   StateMachine forged(machine.state().limits);
