@@ -1,10 +1,10 @@
--- tenure_admit(key, token, once): the fence as a function for scripts. Write nothing unless the
+-- tenure_admit(key, token, once): the fence as a function for scripts. A script writes only if the
 -- first value is 'admitted'.
---   key    where the newest token is kept: RedisFence::key_of(resource), one of the script's KEYS
---   token  decimal digits, as they came with the lock
---   once   true: a token that has been here is refused when it comes again
--- Returns 'admitted', 'stale' or 'reused', and the newest token that has been here. Tokens have 63
--- bits and Lua's numbers 53, so they are compared as digits: the longer is larger.
+--   key    key of the newest token: RedisFence::key_of(resource), one of the script's KEYS
+--   token  fencing token of the lock, in decimal digits
+--   once   true: a token that was admitted before is rejected as 'reused'
+-- Returns 'admitted', 'stale' or 'reused', and the newest admitted token. Tokens have 63 bits and
+-- numbers of Lua 53, so tokens are compared as digits: the longer one is larger.
 local function tenure_admit(key, token, once)
   local function is_token(digits)
     return type(digits) == 'string' and #digits <= 19 and string.find(digits, '^[1-9]%d*$') ~= nil

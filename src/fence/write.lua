@@ -1,7 +1,7 @@
--- KEYS[1] the fence   KEYS[2..] one key for each write
--- ARGV[1] token   ARGV[2] 'once' or 'again'   then for each write: command, count, arguments
--- Follows admit.lua. The token is checked first, then the writes are done in order: all, unless Redis
--- refuses one. Returns what tenure_admit returns.
+-- Fenced writes: checks the token, then executes the writes in order, until Redis rejects one.
+--   KEYS[1] key of the fence   KEYS[2..] one key per write
+--   ARGV[1] token   ARGV[2] 'once' or 'again'   then for each write: command, count, arguments
+-- Appended to admit.lua. Returns the result of tenure_admit().
 local verdict, highest = tenure_admit(KEYS[1], ARGV[1], ARGV[2] == 'once')
 if verdict == 'admitted' then
   local at = 3
