@@ -118,7 +118,7 @@ bool LeaseRenewer::start_thread() {
     return true;
   }
   try {
-    thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   } catch (const std::system_error&) {
     return false;
   }
@@ -162,7 +162,7 @@ std::size_t LeaseRenewer::size() {
       leases_, [](const auto& entry) { return entry.second->next_check_ == entry.first; }));
 }
 
-void LeaseRenewer::run(std::stop_token stop) {
+void LeaseRenewer::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     // One reading per turn: all decisions of the turn, and the term of its renewals, refer to it.
     const auto now = clock_.now();

@@ -74,7 +74,7 @@ class LeaseRenewer {
     std::vector<Call> calls;
   };
 
-  void run(std::stop_token stop);
+  void run(const std::stop_token& stop);
   /// Removes what is due now, and the leases that become due within the batch window.
   [[nodiscard]] Due take_due(sys::BootTime now) TENURE_REQUIRES(mutex_);
   /// Handles what is due for the lease and schedules its next check. True if it has to be renewed.

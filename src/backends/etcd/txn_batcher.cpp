@@ -275,7 +275,12 @@ void TxnBatcher::retry_or_fail(Batch batch, const Failure& failure) {
 
 void TxnBatcher::count_creates(const Batch& batch, std::int32_t by) {
   for (const auto& part : batch) {
-    if (part.creates_key && (creates_[part.folder] += by) == 0) {
+    if (!part.creates_key) {
+      continue;
+    }
+    auto& count = creates_[part.folder];
+    count += by;
+    if (count == 0) {
       creates_.erase(part.folder);
     }
   }

@@ -266,29 +266,37 @@ WatchId MemoryStore::watch(MemberId member, WatchRequest request, Backend::Sink 
     const sys::MutexGuard lock(mutex_);
     // Replay and registration are one step under the mutex: no event is missed or reported twice.
     id = WatchId{++last_watch_};
-    const auto shared_sink = std::make_shared<Backend::Sink>(std::move(sink));
-    const auto& events = machine_.state().events;
-    if (request.start != Revision{} && request.start <= events.compact_revision()) {
-      notify(member, [shared_sink, gone = events.compact_revision().get()] {
-        (*shared_sink)(fail(Errc::invalid_argument, "events up to revision " +
-                                                        std::to_string(gone) +
-                                                        " are compacted; list the locks and "
-                                                        "watch from the current revision"));
-      });
-    } else {
-      if (request.start != Revision{}) {
-        for (const auto& event : events.since(request.start)) {
-          if (matches(request, event.item.name.view())) {
-            notify(member, [shared_sink, event = from_core(event)] { (*shared_sink)(event); });
-          }
-        }
-      }
-      watchers_.emplace(
-          id, Watcher{.request = std::move(request), .sink = shared_sink, .member = member});
+    const Watcher watcher{.request = std::move(request),
+                          .sink = std::make_shared<Backend::Sink>(std::move(sink)),
+                          .member = member};
+    if (replay(watcher)) {
+      watchers_.emplace(id, watcher);
     }
   }
   drain_notifications();
   return id;
+}
+
+bool MemoryStore::replay(const Watcher& watcher) {
+  const auto start = watcher.request.start;
+  if (start == Revision{}) {
+    return true;
+  }
+  const auto& events = machine_.state().events;
+  if (start <= events.compact_revision()) {
+    notify(watcher.member, [sink = watcher.sink, gone = events.compact_revision().get()] {
+      (*sink)(fail(Errc::invalid_argument, "events up to revision " + std::to_string(gone) +
+                                               " are compacted; list the locks and watch from "
+                                               "the current revision"));
+    });
+    return false;
+  }
+  for (const auto& event : events.since(start)) {
+    if (matches(watcher.request, event.item.name.view())) {
+      notify(watcher.member, [sink = watcher.sink, event = from_core(event)] { (*sink)(event); });
+    }
+  }
+  return true;
 }
 
 void MemoryStore::unwatch(WatchId watch) {
@@ -470,13 +478,14 @@ void MemoryStore::start_expiry_thread() {
     return;
   }
   try {
-    expiry_thread_ = std::jthread([this](std::stop_token stop) { run_expiry(std::move(stop)); });
+    expiry_thread_ = std::jthread([this](const std::stop_token& stop) { run_expiry(stop); });
   } catch (const std::system_error&) {
     // Without a thread, leases expire at the next operation; the next grant_lease() tries again.
+    return;
   }
 }
 
-void MemoryStore::run_expiry(std::stop_token stop) {
+void MemoryStore::run_expiry(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::optional<sys::BootTime> next;
     {

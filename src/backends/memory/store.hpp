@@ -108,6 +108,8 @@ class MemoryStore {
       TENURE_REQUIRES(mutex_);
 
   // These functions queue notifications; drain_notifications() delivers them.
+  /// Events since the start revision of the watch; false and an error if they are compacted.
+  [[nodiscard]] bool replay(const Watcher& watcher) TENURE_REQUIRES(mutex_);
   void notify_all_of(const core::Applied& applied) TENURE_REQUIRES(mutex_);
   void notify_watchers(const core::Event& event) TENURE_REQUIRES(mutex_);
   /// Completes a waiting acquire: granted, refused, or lost with its lease.
@@ -124,7 +126,7 @@ class MemoryStore {
   [[nodiscard]] core::ClusterTime cluster_time() const noexcept;
   void start_expiry_thread() TENURE_REQUIRES(mutex_);
   /// Main function of the expiry thread: expires leases, then sleeps until the next deadline.
-  void run_expiry(std::stop_token stop);
+  void run_expiry(const std::stop_token& stop);
 
   sys::Clock& clock_;
   /// Origin of the cluster time.
