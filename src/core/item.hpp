@@ -68,7 +68,7 @@ struct Permits {
 /// BytesRange in eight bytes. Few items are ranges, but the variant makes all items as large.
 class BoxedRange {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): it is one
+  // NOLINTNEXTLINE(google-explicit-constructor): implicit, as the range itself
   BoxedRange(BytesRange range) : range_(std::move(range)) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator const BytesRange&() const noexcept { return *range_; }

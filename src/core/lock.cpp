@@ -107,37 +107,37 @@ void Lock::change(FullState& full, Revision when) {
   ++full.counters.version;
 }
 
-void Lock::add(const HeldClaim& stake, Revision when) {
-  const auto* whole = std::get_if<Whole>(&stake.claim);
+void Lock::add(const HeldClaim& held, Revision when) {
+  const auto* whole = std::get_if<Whole>(&held.claim);
   const bool is_alone = !full_ && sole_holder_ == FencingToken{};
   // Thin only if the lock is acquired in this revision: then the counters follow from the token.
-  if (is_alone && whole != nullptr && when.get() == stake.token.get()) {
-    sole_holder_ = stake.token;
+  if (is_alone && whole != nullptr && when.get() == held.token.get()) {
+    sole_holder_ = held.token;
     mode_ = whole->mode;
     return;
   }
   auto& full = inflate();
   if (is_alone) {
-    full.capacity = capacity_of(stake.claim);
+    full.capacity = capacity_of(held.claim);
   }
   change(full, when);
-  full.holds.insert(stake.token);
-  full.held.add(stake.claim);
-  if (const auto* keys = std::get_if<Keys>(&stake.claim)) {
-    full.ranges.held.insert(keys->range, {.token = stake.token, .mode = keys->mode});
+  full.holds.insert(held.token);
+  full.held.add(held.claim);
+  if (const auto* keys = std::get_if<Keys>(&held.claim)) {
+    full.ranges.held.insert(keys->range, {.token = held.token, .mode = keys->mode});
   }
 }
 
-void Lock::remove(const HeldClaim& stake, Revision when) {
+void Lock::remove(const HeldClaim& held, Revision when) {
   if (!full_) {
     // A thin lock has one claim: remove_holder() follows, and the record is dropped.
     return;
   }
   auto& full = full_.edit();
   change(full, when);
-  full.held.remove(stake.claim);
-  if (const auto* keys = std::get_if<Keys>(&stake.claim)) {
-    full.ranges.held.erase(keys->range, {.token = stake.token, .mode = keys->mode});
+  full.held.remove(held.claim);
+  if (const auto* keys = std::get_if<Keys>(&held.claim)) {
+    full.ranges.held.erase(keys->range, {.token = held.token, .mode = keys->mode});
   }
 }
 

@@ -74,15 +74,14 @@ class Lock {
   [[nodiscard]] const TurnQueue& queue() const noexcept { return full().queue; }
   [[nodiscard]] Load held() const noexcept;
   [[nodiscard]] const Load& queued() const noexcept { return full().queued; }
-  [[nodiscard]] const RangeIndex& ranges() const noexcept {
-    return full().ranges;
-  }  ///< Of a space.
+  /// Held and awaited ranges of a space; empty for a lock.
+  [[nodiscard]] const RangeIndex& ranges() const noexcept { return full().ranges; }
   [[nodiscard]] bool is_free() const noexcept { return holds().empty() && queue().empty(); }
 
   /// Adds a claim of a new or existing holder; `when` is the revision of the change.
-  void add(const HeldClaim& stake, Revision when);
+  void add(const HeldClaim& held, Revision when);
   /// Removes one claim. The holder stays, perhaps with other claims.
-  void remove(const HeldClaim& stake, Revision when);
+  void remove(const HeldClaim& held, Revision when);
   /// Removes a holder after its last claim.
   void remove_holder(FencingToken token);
   /// Replaces a claim after an upgrade (new token) or downgrade (same token).

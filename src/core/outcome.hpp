@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -187,6 +188,8 @@ struct Applied {
   std::vector<PreviousHold> upgraded{};  ///< Holds that were upgraded.
   std::uint64_t visits = 0;              ///< Cost of the step (core/visits.hpp).
   std::uint64_t search_visits = 0;       ///< Part of `visits` that deadlock searches made.
+  /// Limit that refused the command, by its name in Limits or `deadlock_visits_max`; empty: none.
+  std::string_view reached_limit{};
   /// Number of answers that were forgotten before Limits::answer_retention had passed.
   std::size_t answers_dropped = 0;
 

@@ -22,7 +22,7 @@ namespace tenure::core {
 class SharedString {
  public:
   SharedString() noexcept = default;
-  // NOLINTNEXTLINE(google-explicit-constructor): it is one
+  // NOLINTNEXTLINE(google-explicit-constructor): implicit, as for std::string
   SharedString(std::string_view text) {
     assert(text.size() <= std::numeric_limits<std::uint32_t>::max());
     if (text.empty()) {

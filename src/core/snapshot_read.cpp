@@ -339,7 +339,7 @@ Result<State> decode(std::string_view bytes) {
   }
   const auto covered = bytes.substr(0, bytes.size() - snapshot_tail_bytes);
   if (ByteReader(bytes.substr(covered.size())).fixed32() != crc32c(covered)) {
-    return fail(Errc::invalid_argument, "snapshot: the checksum does not fit; bytes were changed");
+    return fail(Errc::invalid_argument, "snapshot: checksum mismatch; bytes were changed");
   }
   return Decoder(covered.substr(snapshot_head_bytes), format).run();
 }

@@ -230,6 +230,11 @@ void Step::forget_ended() {
   applied_.answers_dropped += is_at_least(version_2) ? early : 0;
 }
 
+Refused Step::refuse_by_limit(ReachedLimit reached) {
+  applied_.reached_limit = reached.limit;
+  return {{.code = Errc::resource_exhausted, .detail = std::move(reached.detail)}};
+}
+
 void Step::refuse(Lease& lease, RequestId request, const Refused& refused) {
   remember(lease, request,
            {.answer = Box(refused), .since = state_.revision, .life = History::Life::over});

@@ -14,6 +14,7 @@
 #include "core/deadlock.hpp"
 #include "core/outcome.hpp"
 #include "core/state.hpp"
+#include "core/validate.hpp"
 #include "core/visits.hpp"
 
 namespace tenure::core {
@@ -123,6 +124,8 @@ class Step {
   }
   /// Records an answer for duplicate detection, and forgets old ones.
   void remember(Lease& lease, RequestId request, History::Entry entry);
+  /// Refuses the command because of a limit. Not remembered: a retry may succeed later.
+  [[nodiscard]] Refused refuse_by_limit(ReachedLimit reached);
   /// Remembers a refusal, so that a retry gets it again.
   void refuse(Lease& lease, RequestId request, const Refused& refused);
   /// Forgets a few finished answers that are outdated or beyond the limit.

@@ -145,7 +145,9 @@ Queued Step::queued(const Wait& wait) const {
 // upgrade: it is queued before all other waits, and gets a new token.
 Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Acquire& command) {
   if (hold.count >= state_.limits.reentries_max) {
-    return Refused{{.code = Errc::resource_exhausted, .detail = "the hold is entered too often"}};
+    return refuse_by_limit({.limit = "reentries_max",
+                            .detail = "reentries of one hold: at most " +
+                                      std::to_string(state_.limits.reentries_max)});
   }
   if (is_unconfirmed(lease.id)) {
     return Refused{{.code = Errc::would_block,
@@ -170,8 +172,8 @@ Outcome Step::acquire_held(Lease& lease, const Hold& hold, Wait wanted, const Ac
 // suspect_.
 Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& command) {
   if (!is_restoring() && Admission(state_.locks, visits_).admits(wanted)) {
-    if (auto error = check_limits(wanted, LimitsFor::hold, state_)) {
-      return Refused{*std::move(error)};
+    if (auto reached = check_limits(wanted, LimitsFor::hold, state_)) {
+      return refuse_by_limit(*std::move(reached));
     }
     if (wanted.upgrades && !state_.locks.owned(lease.id).waits.empty()) {
       suspect_ = lease.id;
@@ -203,8 +205,8 @@ Outcome Step::acquire_new(Lease& lease, const Wait& wanted, const Acquire& comma
     refuse(lease, command.request, refused);
     return refused;
   }
-  if (auto error = check_limits(wanted, LimitsFor::wait, state_)) {
-    return Refused{*std::move(error)};
+  if (auto reached = check_limits(wanted, LimitsFor::wait, state_)) {
+    return refuse_by_limit(*std::move(reached));
   }
   return wait_for(lease, wanted);
 }
@@ -236,9 +238,9 @@ Outcome Step::wait_for(Lease& lease, const Wait& wanted) {
   const auto cycle = search_cycle(lease.id);
   if (!cycle) {
     remove_wait(ticket);
-    return Refused{
-        {.code = Errc::resource_exhausted,
-         .detail = "too many holds and waits to search for a deadlock; try again later"}};
+    return refuse_by_limit(
+        {.limit = "deadlock_visits_max",
+         .detail = "too many holds and waits to search for a deadlock; try again later"});
   }
   if (!cycle->empty()) {
     // There was no cycle before this wait, so removing it leaves none.

@@ -55,8 +55,8 @@ Outcome Step::operator()(const GrantLease& command) {
   if (state_.leases.has_ended(command.id, command.request)) {
     return LeaseLost{command.id};
   }
-  if (auto error = check_limits(command, state_)) {
-    return Refused{*std::move(error)};
+  if (auto reached = check_limits(command, state_)) {
+    return refuse_by_limit(*std::move(reached));
   }
   const auto& lease = state_.leases.add({
       .id = command.id == LeaseId{} ? state_.leases.fresh_id() : command.id,

@@ -10,7 +10,7 @@ std::size_t bytes_of(std::span<const Item> items) noexcept {
   std::size_t bytes = 0;
   for (const auto& item : items) {
     const bool is_whole = std::holds_alternative<Whole>(item.claim);
-    bytes += item.name.size() + (is_whole ? bytes_per_name : bytes_per_part);
+    bytes += item.name.size() + (is_whole ? bytes_per_name : bytes_per_range);
     if (const auto* keys = std::get_if<Keys>(&item.claim)) {
       // Stored twice: in the item and in the index of ranges.
       bytes +=

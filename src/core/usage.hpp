@@ -42,9 +42,9 @@ struct Bytes {
 /// Bytes of a lease with its history and its entries in the indexes.
 inline constexpr std::size_t bytes_per_lease = 384;
 inline constexpr std::size_t bytes_per_hold = 192;
-inline constexpr std::size_t bytes_per_wait = 512;  ///< Includes its entries in the queues.
-inline constexpr std::size_t bytes_per_name = 128;  ///< Item that is a whole lock.
-inline constexpr std::size_t bytes_per_part = 512;  ///< Item that is a range or permits.
+inline constexpr std::size_t bytes_per_wait = 512;   ///< Includes its entries in the queues.
+inline constexpr std::size_t bytes_per_name = 128;   ///< Item that is a whole lock.
+inline constexpr std::size_t bytes_per_range = 512;  ///< Item that is a range or permits.
 inline constexpr std::size_t bytes_per_answer = 96;
 inline constexpr std::size_t bytes_per_cycle_step = 96;
 

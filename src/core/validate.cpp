@@ -13,12 +13,12 @@ Error invalid(std::string detail) {
   return {.code = Errc::invalid_argument, .detail = std::move(detail)};
 }
 
-Error exhausted(std::string detail) {
-  return {.code = Errc::resource_exhausted, .detail = std::move(detail)};
-}
-
 std::string at_most(std::string_view what, std::size_t limit) {
   return std::string(what) + ": at most " + std::to_string(limit);
+}
+
+std::string one_to(std::string_view what, std::size_t limit) {
+  return std::string(what) + ": at least 1, at most " + std::to_string(limit);
 }
 
 /// Rejects control characters in names and owners, because terminals and logs show them. Other
@@ -39,7 +39,7 @@ std::optional<Error> check_printable(std::string_view what, std::string_view tex
 
 std::optional<Error> check_permits(const Permits& permits, const Limits& limits) {
   if (permits.capacity == 0 || permits.capacity > limits.capacity_max) {
-    return invalid(at_most("a semaphore has at least one permit", limits.capacity_max));
+    return invalid(one_to("capacity of a semaphore", limits.capacity_max));
   }
   if (permits.wanted == 0 || permits.wanted > permits.capacity) {
     return invalid("permits wanted: at least one, at most the capacity");
@@ -49,7 +49,7 @@ std::optional<Error> check_permits(const Permits& permits, const Limits& limits)
 
 std::optional<Error> check_item(const Item& item, const Limits& limits) {
   if (item.name.empty() || item.name.size() > limits.name_bytes_max) {
-    return invalid(at_most("a name has at least one byte", limits.name_bytes_max));
+    return invalid(one_to("bytes of a name", limits.name_bytes_max));
   }
   if (auto error = check_printable("a name", item.name.view())) {
     return error;
@@ -92,7 +92,7 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
     return invalid("a request needs an id other than 0");
   }
   if (command.items.empty() || command.items.size() > limits.items_max) {
-    return invalid(at_most("a request has at least one item", limits.items_max));
+    return invalid(one_to("items of a request", limits.items_max));
   }
   if (command.owner.size() > limits.owner_bytes_max) {
     return invalid(at_most("bytes of the owner", limits.owner_bytes_max));
@@ -112,11 +112,11 @@ std::optional<Error> check(const Acquire& command, const Limits& limits) {
   // A hold counts its reentries once, so it can be reentered only if it has one item.
   if (command.self_conflict == SelfConflict::reenter &&
       (command.items.size() > 1 || std::holds_alternative<Permits>(first.claim))) {
-    return invalid("only a single lock or range can be entered again");
+    return invalid("reentry requires a request for a single lock or range");
   }
   // A request that acquires one resource twice would conflict with itself and never be granted.
   if (have_overlap(command.items)) {
-    return invalid("two items of the request are about the same thing");
+    return invalid("two items of the request overlap");
   }
   return std::nullopt;
 }
@@ -182,67 +182,82 @@ std::optional<Error> check_kinds(std::span<const Item> items, const LockTable& t
   return std::nullopt;
 }
 
-std::optional<Error> check_bytes(std::string_view user, std::size_t added, const State& state) {
+namespace {
+
+ReachedLimit reached(std::string_view limit, std::string_view what, std::size_t value) {
+  return {.limit = limit, .detail = at_most(what, value)};
+}
+
+std::optional<ReachedLimit> check_bytes(std::string_view user, std::size_t added,
+                                        const State& state) {
   if (state.version < version_2) {
     return std::nullopt;
   }
   const auto& limits = state.limits;
   const auto& usage = state.leases.usage();
   if (usage.total().records + added > Quota{limits.state_bytes_max}.records_max()) {
-    return exhausted("the state is full (limits.state_bytes_max); release something");
+    return ReachedLimit{.limit = "state_bytes_max",
+                        .detail = "the state is full (limits.state_bytes_max); release something"};
   }
   if (!user.empty() &&
       usage.of_user(user).records + added > Quota{limits.state_bytes_per_user_max}.records_max()) {
-    return exhausted(
-        "the user's share of the state is full (limits.state_bytes_per_user_max); release "
-        "something");
+    return ReachedLimit{
+        .limit = "state_bytes_per_user_max",
+        .detail =
+            "the user's share of the state is full (limits.state_bytes_per_user_max); "
+            "release something"};
   }
   return std::nullopt;
 }
 
-std::optional<Error> check_limits(const Wait& wanted, LimitsFor room, const State& state) {
+}  // namespace
+
+std::optional<ReachedLimit> check_limits(const Wait& wanted, LimitsFor room, const State& state) {
   const auto& table = state.locks;
   const auto& limits = state.limits;
   const auto& owned = table.owned(wanted.lease);
   if (owned.items + wanted.items.size() > limits.items_per_lease_max) {
-    return exhausted(at_most("locks held and waited for by one lease", limits.items_per_lease_max));
+    return reached("items_per_lease_max", "locks held and waited for by one lease",
+                   limits.items_per_lease_max);
   }
   const auto& lease = *state.leases.find(wanted.lease);
   // A request that is granted at once never becomes a record of a wait.
   const auto bytes =
       bytes_of(wanted) - (room == LimitsFor::hold ? bytes_per_wait - bytes_per_hold : 0);
-  if (auto error = check_bytes(lease.user.view(), bytes, state)) {
-    return error;
+  if (auto full = check_bytes(lease.user.view(), bytes, state)) {
+    return full;
   }
   // The checks above apply to waits, too, because a wait becomes a hold.
   if (room == LimitsFor::hold) {
     return std::nullopt;
   }
   if (owned.waits.size() >= limits.waits_per_lease_max) {
-    return exhausted(at_most("waiting requests of one lease", limits.waits_per_lease_max));
+    return reached("waits_per_lease_max", "waiting requests of one lease",
+                   limits.waits_per_lease_max);
   }
   const auto& client = state.leases.find(wanted.lease)->client;
   if (!client.empty() &&
       state.leases.waits_of_client(client.view()) >= limits.waits_per_client_max) {
-    return exhausted(at_most("waiting requests of one client", limits.waits_per_client_max));
+    return reached("waits_per_client_max", "waiting requests of one client",
+                   limits.waits_per_client_max);
   }
   const bool is_full = std::ranges::any_of(wanted.items, [&](const Item& item) {
     const auto* lock = table.find(item.resource_view());
     return lock != nullptr && lock->queue().size() >= limits.waiters_per_lock_max;
   });
   if (is_full) {
-    return exhausted(at_most("waiters of one lock", limits.waiters_per_lock_max));
+    return reached("waiters_per_lock_max", "waiters of one lock", limits.waiters_per_lock_max);
   }
   return std::nullopt;
 }
 
-std::optional<Error> check_limits(const GrantLease& command, const State& state) {
+std::optional<ReachedLimit> check_limits(const GrantLease& command, const State& state) {
   const auto& limits = state.limits;
   if (state.leases.all().size() >= limits.leases_max) {
-    return exhausted(at_most("leases", limits.leases_max));
+    return reached("leases_max", "leases", limits.leases_max);
   }
   if (state.leases.of_client(command.client).size() >= limits.leases_per_client_max) {
-    return exhausted(at_most("leases of one client", limits.leases_per_client_max));
+    return reached("leases_per_client_max", "leases of one client", limits.leases_per_client_max);
   }
   const auto bytes =
       bytes_per_lease + command.client.size() + command.address.size() + command.user.size();

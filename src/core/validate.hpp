@@ -2,6 +2,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include <tenure/error.hpp>
 
@@ -30,12 +32,19 @@ namespace tenure::core {
 /// lock.
 [[nodiscard]] std::optional<Error> check_kinds(std::span<const Item> items, const LockTable& table);
 
+/// Limit that refuses a request with `resource_exhausted`.
+struct ReachedLimit {
+  std::string_view limit{};  ///< Name in Limits. Points to a literal.
+  std::string detail{};      ///< Text for the client.
+};
+
 /// Checks the counts and quotas of the lease for these items; for a wait also those of the queues
 /// and the waits of the client. REQUIRES: the lease is live.
 enum class LimitsFor : std::uint8_t { hold, wait };
-[[nodiscard]] std::optional<Error> check_limits(const Wait& wanted, LimitsFor room,
-                                                const State& state);
+[[nodiscard]] std::optional<ReachedLimit> check_limits(const Wait& wanted, LimitsFor room,
+                                                       const State& state);
 /// Checks the counts and quotas of the client for one more lease.
-[[nodiscard]] std::optional<Error> check_limits(const GrantLease& command, const State& state);
+[[nodiscard]] std::optional<ReachedLimit> check_limits(const GrantLease& command,
+                                                       const State& state);
 
 }  // namespace tenure::core

@@ -56,7 +56,7 @@ class ValueReader {
   template <class Read>
   void repeat(const Read& read) {
     // Each element takes at least one byte: the rest of the input bounds the count.
-    const auto count = up_to(in_.left(), "a number of things");
+    const auto count = up_to(in_.left(), "a number of elements");
     for (std::uint64_t i = 0; i < count && ok(); ++i) {
       read();
     }

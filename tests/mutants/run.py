@@ -89,7 +89,7 @@ DEFECTS = (
      "reach_if_blocking(other.lease, other.items, wanted);",
      "(void)other;"),
     ("a range that stays in the index", "lock.cpp",
-     "full.ranges.held.erase(keys->range, {.token = stake.token, .mode = keys->mode});",
+     "full.ranges.held.erase(keys->range, {.token = held.token, .mode = keys->mode});",
      ";"),
     ("a count that the snapshot forgets", "snapshot_write.cpp",
      "number(hold.count);",

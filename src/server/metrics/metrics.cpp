@@ -21,31 +21,6 @@ double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// Setting of the limit named in an error of the store.
-/// The store reports the limit in the text of the error only. An unknown text is counted as
-/// "other", so a changed text loses the label but not the count.
-std::string_view limit_named_in(std::string_view detail) {
-  struct Phrase {
-    std::string_view begins;
-    std::string_view limit;
-  };
-  static constexpr std::array phrases{
-      Phrase{"locks held and waited for", "items_per_lease_max"},
-      Phrase{"waiting requests of one lease", "waits_per_lease_max"},
-      Phrase{"waiters of one lock", "waiters_per_lock_max"},
-      Phrase{"the hold is entered too often", "reentries_max"},
-      // Before "leases", which is a prefix of it: the first match wins.
-      Phrase{"leases of one client", "leases_per_client_max"},
-      Phrase{"leases", "leases_max"},
-      Phrase{"waiting requests of one client", "waits_per_client_max"},
-      Phrase{"the state is full", "state_bytes_max"},
-      Phrase{"the user's share of the state is full", "state_bytes_per_user_max"},
-  };
-  const auto* it = std::ranges::find_if(
-      phrases, [&](const Phrase& phrase) { return detail.starts_with(phrase.begins); });
-  return it == phrases.end() ? "other" : it->limit;
-}
-
 // Process metrics are read from /proc at each scrape; 0 if it is not mounted.
 double resident_bytes() {
   std::ifstream statm("/proc/self/statm");
@@ -61,7 +36,7 @@ double open_files() {
   return error ? 0 : static_cast<double>(std::distance(begin(files), end(files)));
 }
 
-// Of the whole process, user and system time.
+// User and system time of the whole process.
 double cpu_seconds() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -85,6 +60,9 @@ class Metrics::Tally {
       take(event);
     }
     take(what_.outcome);
+    if (!what_.reached_limit.empty()) {
+      series_.limit_rejected->Add({{"limit", std::string(what_.reached_limit)}}).Increment();
+    }
     series_.answers_dropped->Increment(static_cast<double>(what_.answers_dropped));
   }
 
@@ -114,17 +92,10 @@ class Metrics::Tally {
     } else if (std::holds_alternative<core::LeaseGranted>(outcome)) {
       series_.lease_granted->Increment();
     } else if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
-      take(refused->error);
-    }
-  }
-
-  /// Only refusals that name a limit or a busy lock are counted; other errors are client mistakes.
-  void take(const Error& error) {
-    if (error.code == Errc::would_block) {
-      series_.would_block->Increment();
-    } else if (error.code == Errc::resource_exhausted) {
-      const std::string limit(limit_named_in(error.detail));
-      series_.limit_rejected->Add({{"limit", limit}}).Increment();
+      // run() counts refusals by a limit. Other errors are mistakes of the client.
+      if (refused->error.code == Errc::would_block) {
+        series_.would_block->Increment();
+      }
     }
   }
 

@@ -81,7 +81,7 @@ TEST(CoreBatch, the_error_names_the_cause_and_the_offset) {
   // An acquire of 2^63 items: refused before room is made for them.
   EXPECT_EQ(detail_of(std::string("\x01\x00\x00\x01\x00\x01\x01", 7) +
                       std::string("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01")),
-            "batch: a number of things is out of range (byte 17)");
+            "batch: a number of elements is out of range (byte 17)");
   EXPECT_EQ(detail_of(std::string("\x01\x00\x00\x01\x01\x01\x00\x02", 8)),
             "batch: what to release is out of range (byte 8)");
 }

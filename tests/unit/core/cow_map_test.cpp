@@ -27,7 +27,7 @@ bool is_same(const Map& map, const Plain& plain) {
          });
 }
 
-/// Changes both in the same way, some thousand times, and now and then compares all.
+/// Changes both maps in the same way some thousand times, and compares them at intervals.
 class Pair {
  public:
   explicit Pair(std::uint64_t seed, std::uint64_t keys) : random_(seed), keys_(keys) {}

@@ -170,6 +170,43 @@ TEST_F(CoreLimits, entering_again_is_counted) {
   EXPECT_EQ(code_of(acquire(ann, {lock("a")}, SelfConflict::reenter)), Errc::resource_exhausted);
 }
 
+// Operators raise the limit that a metric names, so the name has to be that of the setting.
+TEST_F(CoreLimits, a_refused_command_names_the_limit) {
+  const auto limit_of = [this](const Limits& limits, LeaseId lease, std::vector<Item> items) {
+    begin(limits);
+    acquire(ann, {lock("a")});
+    acquire(ann, {lock("b")});
+    acquire(bob, {lock("a")});
+    return apply(Acquire{.lease = lease, .request = fresh(), .items = std::move(items)})
+        .reached_limit;
+  };
+
+  EXPECT_EQ(limit_of({.items_per_lease_max = 2}, bob, {lock("c"), lock("d")}),
+            "items_per_lease_max");
+  EXPECT_EQ(limit_of({.waits_per_lease_max = 1}, bob, {lock("b")}), "waits_per_lease_max");
+  EXPECT_EQ(limit_of({.waits_per_client_max = 1}, bob, {lock("b")}), "waits_per_client_max");
+  EXPECT_EQ(limit_of({.waiters_per_lock_max = 1}, cid, {lock("a")}), "waiters_per_lock_max");
+  EXPECT_EQ(limit_of({}, bob, {lock("c")}), "") << "granted";
+  EXPECT_EQ(limit_of({}, bob, {lock("")}), "") << "an invalid argument";
+}
+
+TEST_F(CoreLimits, a_refused_reentry_or_lease_names_the_limit) {
+  begin({.leases_max = 3, .reentries_max = 1});
+  acquire(ann, {lock("a")});
+
+  EXPECT_EQ(apply(Acquire{.lease = ann,
+                          .request = fresh(),
+                          .items = {lock("a")},
+                          .self_conflict = SelfConflict::reenter})
+                .reached_limit,
+            "reentries_max");
+  EXPECT_EQ(apply(GrantLease{.ttl = seconds(1)}).reached_limit, "leases_max");
+  begin({.leases_per_client_max = 1});
+  apply(GrantLease{.ttl = seconds(1), .client = "c"});
+  EXPECT_EQ(apply(GrantLease{.ttl = seconds(1), .client = "c"}).reached_limit,
+            "leases_per_client_max");
+}
+
 // What was refused for its size or number is not remembered: later the same id may succeed.
 TEST_F(CoreLimits, a_request_beyond_a_limit_can_be_tried_again) {
   begin({.items_per_lease_max = 1});

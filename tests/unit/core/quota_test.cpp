@@ -63,7 +63,7 @@ TEST_F(CoreQuota, a_range_counts_its_keys_in_the_index_too) {
   acquire(ann, {keys("s", "aa", "bbb")});
 
   EXPECT_EQ(usage().total().records - before,
-            bytes_per_hold + bytes_per_part + 1 + 2 * 5 + std::string("owner 1").size());
+            bytes_per_hold + bytes_per_range + 1 + 2 * 5 + std::string("owner 1").size());
 }
 
 TEST_F(CoreQuota, a_full_state_refuses_acquisitions_and_leases_until_something_is_released) {

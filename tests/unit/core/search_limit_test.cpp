@@ -56,6 +56,7 @@ TEST_F(CoreSearchLimit, a_search_beyond_the_limit_refuses_the_wait_and_changes_n
   const auto step = big.apply(command, {});
 
   EXPECT_EQ(code_of(step.outcome), Errc::resource_exhausted);
+  EXPECT_EQ(step.reached_limit, "deadlock_visits_max");
   EXPECT_LE(step.visits, deadlock_visits_per_command_max + 10);
   EXPECT_EQ(big.state().locks.waits().size(), 1U);
   EXPECT_TRUE(step.events.empty());
