@@ -24,7 +24,7 @@ import hold
 def members(admin, leader, _):
     answer = leader.ask(lambda service: service.MemberList(admin.MemberListRequest(), timeout=10))
     for member in answer.members:
-        role = "leader" if member.is_leader else "voter" if member.is_voter else "standby"
+        role = "leader" if member.is_leader else "voter" if member.is_voter else "learner"
         print(f"member {member.id} {role}, peer address {member.peer_address}, "
               f"client address {member.client_address}")
 

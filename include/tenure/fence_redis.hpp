@@ -60,9 +60,8 @@ class RedisFence {
   /// it only rejects smaller tokens from now on. Further errors (not_checked):
   ///   - resource_exhausted: more than writes_max or arguments_max, or the server is out of memory;
   ///     nothing was written;
-  ///   - invalid_argument: Redis rejected a write; the token and the writes before it remain,
-  ///   because
-  ///     Redis does not roll back;
+  ///   - invalid_argument: Redis rejected a write. It does not roll back, so the token and the
+  ///     writes before it remain;
   ///   - unavailable: connection lost or server not ready; the script may have run.
   [[nodiscard]] FenceResult admit(std::string_view resource, FencingToken token,
                                   std::span<const RedisWrite> writes = {});

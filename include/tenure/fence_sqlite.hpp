@@ -46,8 +46,8 @@ class SqliteFence {
   /// As Fence::admit(), durable with the COMMIT. Roll back after every error. Further errors
   /// (not_checked):
   ///   - invalid_argument: no transaction is open;
-  ///   - would_block: another connection writes, and the busy timeout expired; retry the
-  ///   transaction;
+  ///   - would_block: the busy timeout expired while another connection wrote; retry the
+  ///     transaction;
   ///   - resource_exhausted: disk full;
   ///   - unavailable: everything else that SQLite reports.
   [[nodiscard]] FenceResult admit(std::string_view resource, FencingToken token);

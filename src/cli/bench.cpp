@@ -304,9 +304,9 @@ void print_json(const std::vector<Measured>& all, const Plan& plan) {
   print(json.end_array().text() + "\n");
 }
 
-/// Prints errors. Returns 0 if there are measurements. Errors beside measurements, such as a
-/// failover during the run, do not make the run a failure.
-int judge(const Measured& measured) {
+/// Prints the errors and returns the exit code: 0 if there are measurements. Errors beside
+/// measurements, such as a failover during the run, do not make the run a failure.
+int report_errors(const Measured& measured) {
   const auto& [url, figures] = measured;
   if (!figures.first_error) {
     return code(ExitCode::done);
@@ -339,11 +339,11 @@ int bench(const Arguments& arguments) {
     }
     auto measured = measure(arguments, *plan, url, stop.get_token());
     if (!measured) {
-      // The next URL is measured all the same: a comparison with a missing part is still useful.
+      // Measures the next URL: a comparison without this one is still useful.
       worst = std::max(worst, failed(measured.error()));
       continue;
     }
-    worst = std::max(worst, judge(*measured));
+    worst = std::max(worst, report_errors(*measured));
     all.push_back(*std::move(measured));
   }
   switch (format_of(arguments)) {

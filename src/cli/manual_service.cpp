@@ -108,9 +108,10 @@ std::vector<Command> monitoring_commands() {
        .synopsis = "NAME TOKEN",
        .summary = "Check whether a fencing token is that of the current holder",
        .description =
-           "Prints held, superseded (there is a newer holder), ended (the lock is free) or "
-           "never_given. Exit code 0 if held, else 1. The result may be outdated when it "
-           "arrives: storage that must reject late writes needs a fence.",
+           "Prints held, superseded (there is a newer holder), ended (its hold has "
+           "ended, and there is no newer holder) or never_given. Exit code 0 if held, "
+           "else 1. The result may be outdated when it arrives: storage that must reject "
+           "late writes needs a fence.",
        .words_min = 2,
        .words_max = 2,
        .word = Word::lock,

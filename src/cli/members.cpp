@@ -18,29 +18,29 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Short timeout per member, so that one that is down does not delay the status of the others. The
-/// members are asked one after the other, so the command takes at most this long for each.
-constexpr milliseconds glance{1000};
+/// Timeout of a status request to one member. The members are queried one after another, so each
+/// unreachable member delays the command by this time.
+constexpr milliseconds status_timeout{1000};
 /// Default of --wait. A new member first receives a snapshot and the log, which may take minutes.
 constexpr milliseconds change_timeout = std::chrono::minutes(5);
 
-/// Member of the cluster as the leader lists it, and as it describes itself.
-struct Seen {
-  v1::Member member{};
+/// Member of the cluster.
+struct MemberState {
+  v1::Member listed{};                         ///< Entry in the list of the leader.
   std::optional<v1::StatusResponse> status{};  ///< Reply of the member itself, if it is reachable.
 };
 
 /// Status from the member itself; std::nullopt if it is unreachable, or its address is invalid.
-std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceUrl url) {
+std::optional<v1::StatusResponse> fetch_status(const std::string& address, ServiceUrl url) {
   const auto endpoint = backends::endpoint_from(address);
   if (!endpoint) {
     return std::nullopt;
   }
   // Only this endpoint, with the credentials and the TLS settings of the URL.
   url.servers.endpoints = {*endpoint};
-  url.servers.connect_timeout = glance;
+  url.servers.connect_timeout = status_timeout;
   // Without redirects: only the reply of this member shows that it is up.
-  Service one(std::move(url), glance, Service::Follow::none);
+  Service one(std::move(url), status_timeout, Service::Follow::none);
   auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
   return status ? std::optional(*std::move(status)) : std::nullopt;
 }
@@ -48,7 +48,7 @@ std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceU
 /// All members according to the leader, with the status of each member. The list comes from the
 /// leader, because only it knows which members are current; the status comes from each member,
 /// because the leader does not know what it has applied.
-Result<std::vector<Seen>> look_around(const Arguments& arguments) {
+Result<std::vector<MemberState>> fetch_members(const Arguments& arguments) {
   const auto url = service_url(arguments);
   auto service = Service::open(arguments);
   if (!url || !service) {
@@ -59,26 +59,26 @@ Result<std::vector<Seen>> look_around(const Arguments& arguments) {
   if (!list) {
     return std::unexpected(list.error());
   }
-  std::vector<Seen> seen;
+  std::vector<MemberState> members;
   for (const auto& member : list->members()) {
-    seen.push_back({.member = member, .status = glance_at(member.client_address(), *url)});
-    if (!seen.back().status && list->members_size() == 1) {
+    members.push_back({.listed = member, .status = fetch_status(member.client_address(), *url)});
+    if (!members.back().status && list->members_size() == 1) {
       // A single node does not know its address.
       const auto own = service->ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
-      seen.back().status = own ? std::optional(*own) : std::nullopt;
+      members.back().status = own ? std::optional(*own) : std::nullopt;
     }
   }
-  return seen;
+  return members;
 }
 
 /// Newest cluster version that the member supports; 0: unknown.
-std::uint64_t newest_version_of(const Seen& seen) {
+std::uint64_t newest_version_of(const MemberState& state) {
   // From the list of the leader, else from the entry of the member in its own list.
-  if (seen.member.newest_version() != 0 || !seen.status) {
-    return seen.member.newest_version();
+  if (state.listed.newest_version() != 0 || !state.status) {
+    return state.listed.newest_version();
   }
-  const auto& members = seen.status->members();
-  const auto own = std::ranges::find(members, seen.member.id(), &v1::Member::id);
+  const auto& members = state.status->members();
+  const auto own = std::ranges::find(members, state.listed.id(), &v1::Member::id);
   return own == members.end() ? 0 : own->newest_version();
 }
 
@@ -88,44 +88,44 @@ std::string_view role_of(const v1::Member& member) {
 }
 
 /// Writes a member. Fields of an unreachable member are left out instead of being zero.
-void write(sys::JsonWriter& json, const Seen& seen) {
-  const auto& member = seen.member;
+void write(sys::JsonWriter& json, const MemberState& state) {
+  const auto& member = state.listed;
   json.begin_object()
       .id("member", member.id())
       .field("role", role_of(member))
       .field("client_address", std::string_view(member.client_address()))
       .field("peer_address", std::string_view(member.peer_address()))
-      .field("is_reached", seen.status.has_value());
-  if (seen.status) {
-    json.field("version", std::string_view(seen.status->version()))
-        .id("cluster_version", seen.status->cluster_version())
-        .id("term", seen.status->term())
-        .id("commit_index", seen.status->commit_index())
-        .id("applied_index", seen.status->applied_index())
-        .field("log_bytes", std::uint64_t{seen.status->log_bytes()})
-        .field("locks", std::uint64_t{seen.status->locks()})
-        .field("leases", std::uint64_t{seen.status->leases()})
-        .field("waits", std::uint64_t{seen.status->waits()});
+      .field("is_reached", state.status.has_value());
+  if (state.status) {
+    json.field("version", std::string_view(state.status->version()))
+        .id("cluster_version", state.status->cluster_version())
+        .id("term", state.status->term())
+        .id("commit_index", state.status->commit_index())
+        .id("applied_index", state.status->applied_index())
+        .field("log_bytes", std::uint64_t{state.status->log_bytes()})
+        .field("locks", std::uint64_t{state.status->locks()})
+        .field("leases", std::uint64_t{state.status->leases()})
+        .field("waits", std::uint64_t{state.status->waits()});
   }
-  if (const auto newest = newest_version_of(seen); newest != 0) {
+  if (const auto newest = newest_version_of(state); newest != 0) {
     json.id("newest_version", newest);
   }
   json.field("silent_ms", std::uint64_t{member.silent_ms()}).end_object();
 }
 
 /// Row of the table, with "-" for values of an unreachable member.
-std::vector<std::string> row_of(const Seen& seen) {
-  const auto& status = seen.status;
+std::vector<std::string> row_of(const MemberState& state) {
+  const auto& status = state.status;
   const auto number = [&](std::uint64_t value) {
     return status ? std::to_string(value) : std::string("-");
   };
   const auto& reply = status ? *status : v1::StatusResponse::default_instance();
-  const auto newest = newest_version_of(seen);
-  return {std::to_string(seen.member.id()),
-          std::string(role_of(seen.member)),
+  const auto newest = newest_version_of(state);
+  return {std::to_string(state.listed.id()),
+          std::string(role_of(state.listed)),
           status ? colored(Color::green, "reachable") : colored(Color::red, "unreachable"),
-          plain(seen.member.client_address()),
-          plain(seen.member.peer_address()),
+          plain(state.listed.client_address()),
+          plain(state.listed.peer_address()),
           status ? reply.version() : "-",
           number(reply.term()),
           number(reply.applied_index()),
@@ -166,25 +166,25 @@ Result<std::uint64_t> member_of(const Arguments& arguments) {
 }  // namespace
 
 int cluster_status(const Arguments& arguments) {
-  const auto seen = look_around(arguments);
-  if (!seen) {
-    return failed(seen.error());
+  const auto members = fetch_members(arguments);
+  if (!members) {
+    return failed(members.error());
   }
   // The exit code lets a monitor detect that one member is down while the cluster still works.
-  const bool is_whole =
-      std::ranges::all_of(*seen, [](const Seen& one) { return one.status.has_value(); });
+  const bool is_whole = std::ranges::all_of(
+      *members, [](const MemberState& member) { return member.status.has_value(); });
   if (format_of(arguments) == Format::json) {
     sys::JsonWriter json;
     json.begin_array();
-    for (const auto& one : *seen) {
-      write(json, one);
+    for (const auto& member : *members) {
+      write(json, member);
     }
     print(json.end_array().text() + "\n");
   } else if (format_of(arguments) == Format::table) {
     Table table({"MEMBER", "ROLE", "STATE", "CLIENTS", "PEERS", "VERSION", "TERM", "APPLIED",
                  "LOCKS", "LEASES", "WAITS", "CLUSTER VERSION", "NEWEST VERSION"});
-    for (const auto& one : *seen) {
-      table.add(row_of(one));
+    for (const auto& member : *members) {
+      table.add(row_of(member));
     }
     print(table.text());
   }

@@ -213,8 +213,8 @@ void scroll_by(TopChoice& choice, int rows) {
   choice.scrolled = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(wanted, 0, 199));
 }
 
-/// Command key. False to quit.
-bool obey(TopChoice& choice, int key) {
+/// Applies a command key to the choice. False: the key quits.
+bool apply_key(TopChoice& choice, int key) {
   switch (key) {
     case 'q':
     case 'Q': return false;
@@ -298,20 +298,20 @@ void TopScreen::close() noexcept {
 }
 
 TopScreen::Action TopScreen::take_keys(TopChoice& choice) {
-  auto wish = Action::nothing;
+  auto action = Action::nothing;
   // Until no key is pending, so that a burst of keys costs one redraw.
   for (int key = getch(); key != ERR; key = getch()) {
-    wish = Action::redraw;
+    action = Action::redraw;
     if (key == KEY_RESIZE) {
       // ncurses has the new size; redraw everything.
       clear();
     } else if (choice.is_typing) {
       type(choice, key);
-    } else if (!obey(choice, key)) {
+    } else if (!apply_key(choice, key)) {
       return Action::quit;
     }
   }
-  return wish;
+  return action;
 }
 
 void TopScreen::draw(const TopSample* sample, const TopChoice& choice, std::string_view trouble) {

@@ -158,7 +158,7 @@ bool Detector::resolve_frozen(CheckState& state, Resolution& resolution,
     return true;
   }
   const Deadlock deadlock{.victim = *victim, .cycle = cycle};
-  condemn(deadlock, wakes);
+  abort_victim(deadlock, wakes);
   remember(deadlock, std::move(members));
   if (state.suspects.front() != state.start) {
     resolution.elsewhere = deadlock;
@@ -251,7 +251,7 @@ std::vector<DeadlockMember> Detector::members_of(const Cycle& cycle) {
 
 // Ends all waits of the victim, also those outside of the cycle: its threads have to return, so
 // that the transaction can release its locks.
-void Detector::condemn(const Deadlock& deadlock, Wakes& wakes) {
+void Detector::abort_victim(const Deadlock& deadlock, Wakes& wakes) {
   Txn& victim = *txns_.find(deadlock.victim);
   victim.verdict = std::make_shared<const Deadlock>(deadlock);
   // A blocked thread gets the error from its call. A transaction that only polls by request()

@@ -83,7 +83,7 @@ class Detector {
   [[nodiscard]] bool resolve_frozen(CheckState& state, Resolution& resolution,
                                     std::vector<DeadlockMember>& undecided);
   /// Makes the victim fail: ends its waits, and its next call, with the deadlock.
-  void condemn(const Deadlock& deadlock, Wakes& wakes);
+  void abort_victim(const Deadlock& deadlock, Wakes& wakes);
   /// Adds a report for recent().
   void remember(Deadlock deadlock, std::vector<DeadlockMember> members);
 

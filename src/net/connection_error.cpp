@@ -25,15 +25,16 @@ class CertificateCategory final : public boost::system::error_category {
 const char* advice_for(int verdict) {
   switch (verdict) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH: return "connect by a name that stands in it";
+    case X509_V_ERR_IP_ADDRESS_MISMATCH: return "connect by a name that the certificate contains";
     case X509_V_ERR_CERT_HAS_EXPIRED:
-    case X509_V_ERR_CERT_NOT_YET_VALID: return "the server needs a new one, or a clock is wrong";
-    default: return "is tls_ca the authority that signed it?";
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "renew the certificate of the server, and check the clocks";
+    default: return "check that tls_ca is the authority that signed it";
   }
 }
 
-/// Whether a TLS alert means that the peer rejects our certificate or requires one.
-bool rejects_our_certificate(int reason) {
+/// Whether a TLS alert means that the peer rejects the certificate of this client, or requires one.
+bool rejects_client_certificate(int reason) {
   constexpr std::array reasons{
       SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, SSL_R_SSLV3_ALERT_NO_CERTIFICATE,
       SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,       SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
@@ -58,20 +59,20 @@ Error connection_error(const error_code& error) {
   const auto text = error.message();
   if (error.category() == certificate_category()) {
     return {.code = Errc::permission_denied,
-            .detail = "the certificate of the server is refused: " + text + "; " +
+            .detail = "the certificate of the server is rejected: " + text + "; " +
                       advice_for(error.value())};
   }
   if (error.category() != boost::asio::error::get_ssl_category()) {
     return {.code = Errc::unavailable, .detail = "the connection is lost: " + text};
   }
-  if (rejects_our_certificate(ERR_GET_REASON(static_cast<unsigned long>(error.value())))) {
+  if (rejects_client_certificate(ERR_GET_REASON(static_cast<unsigned long>(error.value())))) {
     return {.code = Errc::permission_denied,
-            .detail = "the server refused us for our certificate: " + text +
-                      "; tls_cert and tls_key are to name one that its authority signed"};
+            .detail = "the server rejects the certificate of this client: " + text +
+                      "; set tls_cert and tls_key to a certificate that its authority signed"};
   }
   return {.code = Errc::unavailable,
           .detail = "TLS failed: " + text +
-                    "; does the server speak TLS? Without tls_… options we do not"};
+                    "; the server may not use TLS: then remove the tls_… options"};
 }
 
 }  // namespace tenure::net

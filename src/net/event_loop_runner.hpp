@@ -23,7 +23,7 @@ namespace tenure::net {
 /// the oldest waiting *follower*. A dedicated thread runs the loop while no thread waits, so that
 /// callbacks, coroutines and unsolicited messages make progress.
 ///
-///   runner_     who runs the loop       ends when
+///   runner_     runs the loop           ends when
 ///   none        no thread               a thread waits, or the dedicated thread takes over
 ///   waiter      the leader              its slot is signalled or its deadline passes
 ///   dedicated   the dedicated thread    a thread waits

@@ -20,7 +20,7 @@ class HandshakeLimiter {
   struct Limits {
     /// A handshake in progress takes about 75 KiB.
     Shares::Limits in_progress{.total_max = 512, .each_max = 128};
-    /// One takes a third of a millisecond of a core with ECDSA, two with RSA.
+    /// A handshake takes 0.3 ms of a core with ECDSA, 2 ms with RSA.
     Shares::Limits per_second{.total_max = 1000, .each_max = 500};
   };
 
@@ -33,7 +33,7 @@ class HandshakeLimiter {
  private:
   const Limits limits_;
   Shares in_progress_;
-  /// The second that is counted, and what began in it. INVARIANT: no more networks than
+  /// Present second, and the handshakes that began in it. INVARIANT: no more networks than
   /// `per_second.total_max`.
   Clock::time_point second_{};
   std::size_t begun_ = 0;

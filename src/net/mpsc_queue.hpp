@@ -7,8 +7,8 @@
 
 namespace tenure::net {
 
-/// Lock-free multi-producer, single-consumer queue of jobs. There is no mutex: dozens of threads
-/// that lose their core while they hold one would pass it on through the kernel, each time.
+/// Lock-free multi-producer, single-consumer queue of jobs. No mutex: a thread that is preempted
+/// while it holds a mutex makes all other producers block in the kernel.
 ///
 /// Guarantees
 ///   - The jobs of one producer run in the order in which they were pushed.

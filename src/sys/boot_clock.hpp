@@ -12,7 +12,7 @@ namespace tenure::sys {
 /// Clock of a client that holds leases. Of each interval it counts the longer measure of
 /// CLOCK_BOOTTIME and CLOCK_MONOTONIC_RAW: the first runs while the machine sleeps, which
 /// std::chrono::steady_clock does not, the second is not slowed down by NTP (steered_clock.hpp).
-/// Like CLOCK_BOOTTIME when the process begins, and ahead of it later; Deadline converts. Times
+/// Equals CLOCK_BOOTTIME when the process begins and may get ahead of it; Deadline converts. Times
 /// of two processes are not comparable. Thread safe, lock-free.
 struct BootClock {
   using duration = std::chrono::nanoseconds;

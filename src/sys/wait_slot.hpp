@@ -9,7 +9,7 @@
 
 namespace tenure::sys {
 
-/// One-shot event that one thread waits for, by way of a Parker:
+/// One-shot event that one thread waits for through a Parker:
 ///
 ///   waiting thread                       signalling thread
 ///     parker.wait(slot, deadline);         reply = ...;

@@ -66,7 +66,7 @@ Result<core::Acquire> named_acquire(const Request& request) {
   }
   // Rejected and not merged: the intention of the client is unclear.
   if (!acquire->items.empty()) {
-    return fail(Errc::invalid_argument, "either name or items, not both");
+    return fail(Errc::invalid_argument, "name and items exclude each other");
   }
   const auto mode = mode_from(request.mode());
   if (!mode) {
@@ -82,7 +82,7 @@ Result<core::Release> any_release(const Request& request) {
                         .request = core::RequestId(request.request_id())};
   // Both empty, or both set.
   if (request.name().empty() == (request.fencing_token() == 0)) {
-    return fail(Errc::invalid_argument, "either name or fencing_token, and one of them");
+    return fail(Errc::invalid_argument, "exactly one of name and fencing_token is required");
   }
   // A token identifies the hold alone; the lease is compared by the store.
   if (request.name().empty()) {
@@ -172,7 +172,7 @@ Result<core::Downgrade> downgrade_from(const v1::Downgrade& request) {
 
 Result<core::Command> renewal_from(const v1::LeaseKeepAliveRequest& request) {
   if (request.has_ttl_ms() && request.more_ids_size() > 0) {
-    return fail(Errc::invalid_argument, "ttl_ms is for one lease; more_ids names others");
+    return fail(Errc::invalid_argument, "ttl_ms applies to one lease and excludes more_ids");
   }
   if (request.has_ttl_ms()) {
     return core::SetTtl{.lease = core::LeaseId(request.id()),

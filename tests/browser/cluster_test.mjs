@@ -23,8 +23,8 @@ test("members, leader and log positions are those of the API, on every member", 
   const shown = await page.locator(".member").evaluateAll((cards) => cards.map((card) =>
     [card.dataset.member, card.querySelector(".member-role").textContent]));
   assert.deepEqual(shown, cluster.members.map((member) =>
-    [member.id, member.is_leader ? "leader" : "follower"]));
-  const last = (await fixture.api("/v1/status")).log.last;
+    [member.member, member.is_leader ? "leader" : "follower"]));
+  const last = (await fixture.api("/v1/status")).log.last_index;
   await eventually(() => texts(page, "[data-testid=match]"),
     (seen) => seen.length === 3 && seen.every((match) => BigInt(match) >= BigInt(last)),
     "all members have replicated the log");
@@ -40,7 +40,7 @@ test("members, leader and log positions are those of the API, on every member", 
   assert.ok(await button.isDisabled());
   await follower.close();
 
-  const gone = cluster.members.find((member) => !member.is_leader).id;
+  const gone = cluster.members.find((member) => !member.is_leader).member;
   await fixture.do("kill", { member: Number(gone) });
   await page.locator(`.member.is-silent[data-member="${gone}"]`).waitFor();
   await fixture.do("start", { member: Number(gone) });

@@ -124,9 +124,9 @@ test("leases show their remaining time, which counts down", async () => {
 test("a lease lists its holds and its waits", async () => {
   const { leases } = await fixture.api("/v1/leases");
   const bob = leases.find((lease) => lease.client === "bob");
-  const page = await viewer.visit(fixture.address, `#/lease/${bob.id}`);
+  const page = await viewer.visit(fixture.address, `#/lease/${bob.lease}`);
   await page.waitForSelector(".plain-list");
-  const { locks } = await fixture.api(`/v1/leases/${bob.id}`);
+  const { locks } = await fixture.api(`/v1/leases/${bob.lease}`);
   assert.deepEqual((await texts(page, ".plain-list .name")).sort(),
     locks.map((lock) => lock.name).sort());
   await fixture.do("revoke", { as: "bob" });

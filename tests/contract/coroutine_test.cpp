@@ -25,7 +25,7 @@ TENURE_CONTRACT(CoroutineContract);
 
 // A late coroutine is not awaited: its result outlives a test that has timed out.
 
-/// What became of a lock.
+/// Steps of a lock that the test observed.
 struct Story {
   std::optional<Result<FencingToken>> outcome{};
   std::atomic<bool> is_done = false;

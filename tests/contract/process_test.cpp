@@ -57,8 +57,8 @@ int status_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// In a child of fork(). 0: as it should be.
-int look_around(Client& client, Guard guard) {
+/// Exit code of a child of fork(): 0 if neither the guard nor the client works there.
+int exit_code_in_child(Client& client, Guard guard) {
   if (!guard.lost().stop_requested() || guard.owns_lock()) {
     return 1;
   }
@@ -79,7 +79,7 @@ TEST_P(ProcessContract, a_child_of_fork_does_not_hold_what_its_parent_holds) {
 
   const auto child = ::fork();
   if (child == 0) {
-    ::_exit(look_around(ann, std::move(guard)));
+    ::_exit(exit_code_in_child(ann, std::move(guard)));
   }
 
   EXPECT_EQ(status_of(child), 0);
@@ -92,7 +92,7 @@ TEST_P(ProcessContract, a_child_of_fork_does_not_hold_what_its_parent_holds) {
 // One that is inherited keeps a connection open when its owner is gone.
 TEST_P(ProcessContract, connections_are_not_inherited) {
   if (service->url().empty() || service->url().starts_with("zookeeper:")) {
-    return;  // no connection of ours
+    return;  // the library opens no connection itself
   }
   const auto before = connections_to(service->url());  // those of the test itself, too
   const auto client = connect();

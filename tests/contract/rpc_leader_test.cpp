@@ -28,7 +28,7 @@ class RpcLeader : public ::testing::Test {
   [[nodiscard]] Client connect(std::vector<std::size_t> which = {}) const {
     return tenure::connect(cluster.url(std::move(which)), {.request_timeout = 10s}).value();
   }
-  /// Who is in the queue of `a`, as this member sees it.
+  /// Number of waiters of `a` in the state of this member.
   [[nodiscard]] std::size_t waiters(std::size_t member) {
     std::size_t count = 0;
     cluster.store(member).look(

@@ -136,7 +136,7 @@ TEST(RpcRejection, a_forbidden_lock_fails_with_the_error_of_the_server) {
 
 TEST(RpcRejection, a_forbidden_watch_or_holder_query_fails) {
   const RefusingServer server({{watch, {grpc::StatusCode::permission_denied, "not you"}},
-                               {list, {grpc::StatusCode::unauthenticated, "who are you?"}}});
+                               {list, {grpc::StatusCode::unauthenticated, "no credentials"}}});
   const auto client = connect(server.url(), {.request_timeout = 60s}).value();
 
   const auto refused = client.holders("a");

@@ -76,7 +76,7 @@ TEST_F(RpcTls, a_server_is_accepted_by_any_name_of_its_certificate) {
 TEST_F(RpcTls, a_server_of_another_ca_is_rejected) {
   const RpcService service({.tls = Authority::server_files(server)});
 
-  expect(refusal(service.url(trusting(theirs))), Errc::permission_denied, "is tls_ca");
+  expect(refusal(service.url(trusting(theirs))), Errc::permission_denied, "check that tls_ca");
 }
 
 TEST_F(RpcTls, a_server_with_an_expired_certificate_is_rejected) {
@@ -93,7 +93,7 @@ TEST_F(RpcTls, a_server_with_another_name_is_rejected) {
 
   for (const auto& host : {std::string("127.0.0.1"), std::string("localhost")}) {
     expect(refusal("tenure://" + host + port + trusting(ours)), Errc::permission_denied,
-           "connect by a name that stands in it");
+           "connect by a name that the certificate contains");
   }
 }
 
@@ -150,7 +150,7 @@ TEST_F(RpcTls, a_TLS_client_of_a_plaintext_server_gets_a_hint) {
   const RpcService service;
 
   for (int round = 0; round < 10; ++round) {
-    expect(refusal(service.url(trusting(ours))), Errc::unavailable, "does the server speak TLS?");
+    expect(refusal(service.url(trusting(ours))), Errc::unavailable, "the server may not use TLS");
   }
 }
 

@@ -116,7 +116,7 @@ class Auth(unittest.TestCase):
         self.write(user("ann", "secret", {"a/": "lock", "": "none"}),
                    user("ops", "root", {"": "admin"}))
         daemon = self.start()
-        foreign = json.loads(daemon.post("/v1/leases", "root")[1])["id"]
+        foreign = json.loads(daemon.post("/v1/leases", "root")[1])["lease"]
 
         for path in ("/v1/locks/b", "/v1/locks?prefix=b/", "/v1/watch?prefix=b/"):
             self.assertEqual(daemon.get(path, "secret")[0], 403, path)

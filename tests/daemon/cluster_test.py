@@ -78,7 +78,7 @@ class ClusterLife(unittest.TestCase):
 
         leader = cluster.leader()
 
-        self.assertEqual(len({cluster.status(member)["cluster_id"] for member in (1, 2, 3)}), 1)
+        self.assertEqual(len({cluster.status(member)["cluster"] for member in (1, 2, 3)}), 1)
         eventually(lambda: all(cluster.daemons[member].get("/readyz")[0] == 200
                                for member in (1, 2, 3)), "all are ready")
         metrics = cluster.daemons[leader].get("/metrics")[1]

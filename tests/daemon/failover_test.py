@@ -261,7 +261,7 @@ class Members(unittest.TestCase):
         for node in self.nodes.nodes.values():
             eventually(lambda: node.seen()["leader"] == str(leader), "it knows the leader")
             seen = node.seen()
-            self.assertEqual([member["id"] for member in seen["members"]], ["1", "2", "3"])
+            self.assertEqual([member["member"] for member in seen["members"]], ["1", "2", "3"])
             self.assertEqual(seen["leader_address"], self.nodes.node(leader).grpc_address)
             status = node.client().status()
             self.assertEqual(status.leader_address, seen["leader_address"])

@@ -150,15 +150,15 @@ class OpenApiAnswers(OneDaemon):
 
     def test_leases_can_be_granted_renewed_and_ended_as_described(self):
         _, lease = self.ask("post", "/v1/leases", {"ttl_ms": 30000, "client": "test"})
-        under = {"lease": lease["id"], "request": "5", "mode": "S"}
+        under = {"lease": lease["lease"], "request": "5", "mode": "S"}
         self.assertEqual(self.ask("post", "/v1/locks/{name}:acquire", under, name="do/b")[0], 200)
-        self.assertEqual(self.ask("post", "/v1/leases/{id}:renew", {}, id=lease["id"])[0], 200)
+        self.assertEqual(self.ask("post", "/v1/leases/{id}:renew", {}, id=lease["lease"])[0], 200)
         forced = self.ask("post", "/v1/locks/{name}:force-release", {"reason": "test"},
                           name="do/b")
         self.assertEqual((forced[0], forced[1]["holds"]), (200, 1))
         self.assertEqual(self.ask("post", "/v1/locks/{name}:force-release", name="do/b")[0], 409)
-        self.assertEqual(self.ask("post", "/v1/leases/{id}:revoke", id=lease["id"])[0], 200)
-        self.assertEqual(self.ask("post", "/v1/leases/{id}:revoke", id=lease["id"])[0], 410)
+        self.assertEqual(self.ask("post", "/v1/leases/{id}:revoke", id=lease["lease"])[0], 200)
+        self.assertEqual(self.ask("post", "/v1/leases/{id}:revoke", id=lease["lease"])[0], 410)
         self.assertEqual(self.ask("post", "/v1/leases", {"ttl_ms": 1})[0], 400)
 
     def test_cross_site_requests_are_refused_as_described(self):
@@ -189,12 +189,12 @@ class OpenApiAnswers(OneDaemon):
     def test_a_watch_resumes_at_the_last_event_id(self):
         _, lease = self.ask("post", "/v1/leases")
         for name in ("watch/a", "watch/b"):
-            self.ask("post", "/v1/locks/{name}:acquire", {"lease": lease["id"]}, name=name)
+            self.ask("post", "/v1/locks/{name}:acquire", {"lease": lease["lease"]}, name=name)
         names, last = self.watch("/v1/watch?prefix=watch/&start_revision=1", {}, 1)
         self.assertEqual(names, ["watch/a"])
         names, _ = self.watch("/v1/watch?prefix=watch/", {"Last-Event-ID": last}, 1)
         self.assertEqual(names, ["watch/b"])
-        self.ask("post", "/v1/leases/{id}:revoke", id=lease["id"])
+        self.ask("post", "/v1/leases/{id}:revoke", id=lease["lease"])
 
     def watch(self, target, fields, count):
         """The names of the first events, and the last id."""

@@ -68,7 +68,7 @@ TEST(WaitForGraphModel, cycle_from_finds_a_real_cycle_exactly_if_start_is_on_one
   });
 }
 
-// 004.093: who is taken out of the graph is in no cycle any more.
+// 004.093: a transaction that was removed from the graph is in no cycle.
 TEST(WaitForGraphModel, removing_transactions_equals_the_reference) {
   check_property(1000, [] {
     const auto pairs = *edges_among(8);

@@ -105,7 +105,7 @@ RARE = (
     ("R11 off: a snapshot of an earlier term is confirmed", "server/raft/replica.cpp",
      "if (shim_is_installing(core_.get()) || install->term < term()) {",
      "if (shim_is_installing(core_.get())) {"),
-    ("R8 off: a stand-by does not vote", "server/raft/shim.c",
+    ("R8 off: a learner does not vote", "server/raft/shim.c",
      "    *role = RAFT_VOTER;",
      "    *role = own_role;"),
     ("R8 off: a change does not wait for the last one's voter",

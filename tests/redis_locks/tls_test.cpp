@@ -68,9 +68,9 @@ TEST_F(RedisTls, another_authority_or_host_name_is_rejected) {
   RedisServer server(with(ours.sign({.name = "server"}), "no"));
 
   expect(connect_to(server, "?tls_ca=" + theirs.file().string()), Errc::permission_denied,
-         "is tls_ca the authority that signed it?");
+         "check that tls_ca is the authority that signed it");
   expect(connect_to(elsewhere, trusting), Errc::permission_denied,
-         "connect by a name that stands in it");
+         "connect by a name that the certificate contains");
   expect(connect_to(server, ""), Errc::permission_denied, "certificate");
 }
 

@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t threads = 6;
 constexpr std::size_t names = 3;
 
-/// What stands beside each lock: who is in, and the largest token so far.
+/// Observations of one lock: the present holders, and the largest token so far.
 struct Place {
   std::atomic<int> writers = 0;
   std::atomic<int> readers = 0;

@@ -155,7 +155,7 @@ TEST(StressDeadlocks, a_storm_of_upgrades_always_makes_progress) {
   EXPECT_TRUE(all_is_free(locks));
 }
 
-// 004.036: a wait does not search for deadlocks; one thread searches now and then.
+// 004.036: a wait does not search for deadlocks; one thread searches at intervals.
 TEST(StressDeadlocks, find_deadlock_resolves_a_storm_on_demand) {
   const LockManager locks({.detection = Detection::on_demand});
   Watchdog watchdog(locks);

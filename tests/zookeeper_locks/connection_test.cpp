@@ -72,7 +72,7 @@ TEST_F(ZookeeperConnection, an_unusable_chroot_is_reported) {
   expect(refusal(servers.url(chroot + "/brief")), Errc::invalid_argument, "ephemeral");
 }
 
-// Access control: who else comes, does not get in.
+// Access control: other users cannot access the nodes.
 TEST_F(ZookeeperConnection, nodes_of_a_user_are_closed_to_others) {
   shell.make(chroot);
   auto url = servers.url(chroot);

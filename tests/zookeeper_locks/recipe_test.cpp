@@ -57,7 +57,7 @@ TEST_F(ZookeeperRecipe, a_read_write_lock_has_the_node_names_of_curator) {
   EXPECT_NE(nodes("b").front().find("-__WRIT__0000000000"), std::string::npos);
 }
 
-// A fleet of both: who uses Curator, Kazoo, Go or ZooKeeper's own recipe goes first, then we.
+// A mixed deployment: clients of Curator, Kazoo, Go or ZooKeeper's own recipe queue first.
 TEST_F(ZookeeperRecipe, a_mutex_waits_for_nodes_of_other_libraries_and_they_see_ours) {
   const auto ann = connect();
   for (const std::string name : {"_c_0b1e8a5c-7d2f-4c1a-9c55-2a6b8f1e0d11-lock-", "lock-",

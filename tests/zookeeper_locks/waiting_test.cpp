@@ -83,7 +83,7 @@ TEST_F(ZookeeperWaiting, waiters_of_one_process_cost_two_requests_each) {
 // An uncontended cycle: create and delete. The textbook recipe needs three requests.
 TEST_F(ZookeeperWaiting, an_uncontended_cycle_costs_two_requests) {
   constexpr int cycles = 100;
-  // A folder of ours would go whenever the server sees it empty, five times in a second here.
+  // The server would delete a container node whenever it is empty, here five times per second.
   shell.make(path_of("a"));
   const auto seen = seen_client(servers.url(chroot));
   for (int warm = 0; warm < 3; ++warm) {
@@ -97,7 +97,7 @@ TEST_F(ZookeeperWaiting, an_uncontended_cycle_costs_two_requests) {
     EXPECT_TRUE(guard.unlock());
   }
 
-  // And a sign of life now and then.
+  // The rest are pings of the session.
   EXPECT_LE(seen.requests() - before, 2U * cycles + 10);
 }
 
@@ -164,7 +164,7 @@ TEST_F(ZookeeperWaiting, a_waiter_keeps_waiting_when_its_predecessor_leaves) {
   EXPECT_TRUE(is_in);
 }
 
-// 002-B3's like: who has no place in the queue any more does not wait for ever.
+// As 002-B3: a client that has lost its queue position does not wait for ever.
 TEST_F(ZookeeperWaiting, a_wait_ends_when_another_client_deletes_its_node) {
   const auto ann = connect();
   const auto bob = connect();

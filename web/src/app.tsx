@@ -110,7 +110,7 @@ function Health() {
   }
   const leads = here.role === "leader";
   const has_leader = leads || here.log.leader !== "0";
-  const who = here.name || `member ${here.member_id}`;
+  const who = here.name || `member ${here.member}`;
   return (
     <a href="#/cluster" class={`health ${has_leader ? "is-good" : "is-bad"}`}
        title={`tenured ${here.version}`}>

@@ -11,10 +11,10 @@
 
 namespace tenure::backends {
 
-/// Whether a scheme speaks TLS though no option asks for it.
+/// Whether a scheme uses TLS always, or only if an option requests it.
 enum class Tls : bool { if_asked_for, always };
 
-/// PEM files of the options tls_ca, tls_cert and tls_key; any of them asks for TLS.
+/// PEM files of the options tls_ca, tls_cert and tls_key; any of them requests TLS.
 struct TlsFiles {
   std::optional<UrlOptions::File> ca{};  ///< Trusted authorities; absent: those of the system.
   std::optional<UrlOptions::File> certificate{};  ///< Certificate of the client.

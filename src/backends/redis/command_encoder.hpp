@@ -25,7 +25,7 @@ class MemberId {
   MemberId() = default;
   /// Truncates a text of more than bytes_max, which no valid member has.
   explicit MemberId(std::string_view text) noexcept;
-  // NOLINTNEXTLINE(google-explicit-constructor): it is a word, and kept without an allocation.
+  // NOLINTNEXTLINE(google-explicit-constructor): an argument of commands, as a string_view.
   operator std::string_view() const noexcept { return {text_.data(), size_}; }
   /// Copy as a string.
   [[nodiscard]] std::string to_string() const { return std::string(std::string_view(*this)); }

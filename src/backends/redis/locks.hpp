@@ -175,7 +175,7 @@ class Locks {
   void members_renewed(Renewal& renewal, const std::string& name, const Members& members,
                        const Result<Command::Response>& answer);
 
-  /// Way to the servers.
+  /// Router of the commands to the servers.
   CommandRouter& router_;
   /// Encoder of the commands.
   const CommandEncoder encoder_;

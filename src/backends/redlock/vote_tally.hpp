@@ -58,7 +58,7 @@ class VoteTally {
   [[nodiscard]] bool is_won() const noexcept { return yes() >= quorum(); }
   /// The call is not won even if all remaining servers vote yes.
   [[nodiscard]] bool cannot_win() const noexcept { return yes() + open() < quorum(); }
-  /// The refusals alone exclude a quorum, whatever the failed servers think.
+  /// The refusals alone exclude a quorum, even if all failed servers had voted yes.
   [[nodiscard]] bool is_refused() const noexcept { return servers_ - no() < quorum(); }
 
  private:

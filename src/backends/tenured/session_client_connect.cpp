@@ -234,7 +234,8 @@ void SessionClient::schedule_liveness_check() {
           return;
         }
         const auto now = grpc::Http2Connection::Clock::now();
-        // If this process was suspended, buffered replies must be read before the server is judged.
+        // After a suspension of this process, buffered replies are read before the server counts as
+        // silent.
         const bool is_late =
             now - std::exchange(self->last_liveness_check_, now) > 3 * pause + check_interval_idle;
         if (self->channel_ && !is_late) {

@@ -14,7 +14,7 @@ namespace tenure::backends::zookeeper {
 /// Not thread safe: all calls run on the strand.
 class DeleteBatcher {
  public:
-  explicit DeleteBatcher(Connection& link) : connection_(link) {}
+  explicit DeleteBatcher(Connection& connection) : connection_(connection) {}
 
   /// Deletes a node. `on_reply` gets the result for this node, once.
   void add(std::string path, ReplyCallback on_reply);

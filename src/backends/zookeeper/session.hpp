@@ -174,7 +174,7 @@ class Session {
   /// Lists the folder to update its view; one list is in flight at a time.
   void refresh(const std::string& name, Folder& folder);
   /// Applies a list to the view and evaluates all claims of the folder.
-  void refreshed(const std::string& name, std::uint64_t asked, const Reply& reply);
+  void refreshed(const std::string& name, std::uint64_t requested_at, const Reply& reply);
   /// Resolves claims whose creation reply was lost, from a list.
   void recover_unconfirmed(const std::string& name, const Reply& reply);
   /// Grants a claim, or finds and watches its blocker.

@@ -123,7 +123,8 @@ void Session::deleted_externally(ClaimId id) {
   if (ended->is_granted) {
     callbacks_.deleted_externally(id);
   } else {
-    ended->on_decision(fail(Errc::lease_lost, name + ": another client deleted our queue node"));
+    ended->on_decision(
+        fail(Errc::lease_lost, name + ": another client deleted the queue node of this client"));
   }
 }
 

@@ -26,17 +26,17 @@ void Session::refresh(const std::string& name, Folder& folder) {
   }
   folder.list_requested_at = next_sequence();
   connection_.list(name, Connection::Watch::no,
-                   [this, name, asked = folder.list_requested_at](const Reply& reply) {
-                     refreshed(name, asked, reply);
+                   [this, name, requested_at = folder.list_requested_at](const Reply& reply) {
+                     refreshed(name, requested_at, reply);
                    });
 }
 
-/// `asked`: logical time of the request. A list requested before a connection loss can arrive over
-/// the next connection without the sync that precedes newer requests, so it is ignored.
-void Session::refreshed(const std::string& name, std::uint64_t asked, const Reply& reply) {
+/// `requested_at`: logical time of the request. A list requested before a connection loss can
+/// arrive over the next connection without the sync that precedes newer requests, so it is ignored.
+void Session::refreshed(const std::string& name, std::uint64_t requested_at, const Reply& reply) {
   const auto it = folders_.find(name);
   if (is_ended_ || it == folders_.end() || is_session_over(reply.code) ||
-      it->second.list_requested_at != asked) {
+      it->second.list_requested_at != requested_at) {
     return;
   }
   auto& folder = it->second;
@@ -57,7 +57,7 @@ void Session::refreshed(const std::string& name, std::uint64_t asked, const Repl
     }
     if (is_refused && !claim->is_granted) {
       refuse(id, *claim, error_from(reply.code, name));
-    } else if (!is_refused && claim->sent_at < asked && !there.contains(claim->node)) {
+    } else if (!is_refused && claim->sent_at < requested_at && !there.contains(claim->node)) {
       deleted_externally(id);
     } else if (!is_refused) {
       evaluate(id, Knowledge::fresh);

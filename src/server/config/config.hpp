@@ -76,8 +76,8 @@ struct Config {
     std::uint64_t version_max = 0;
   };
 
-  /// Files of gRPC and HTTP. PeerTls has its own, because a client certificate must not make its
-  /// owner a member.
+  /// Certificates of gRPC and HTTP. PeerTls has its own, because a client certificate must not make
+  /// its owner a member.
   struct Tls {
     std::filesystem::path cert{};
     std::filesystem::path key{};
@@ -90,7 +90,7 @@ struct Config {
     std::filesystem::path ca{};
   };
 
-  /// Users; an empty file means that every client may do everything.
+  /// Users file; without one every client may do everything.
   struct Auth {
     std::filesystem::path file{};
     bool open_metrics = false;

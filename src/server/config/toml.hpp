@@ -3,7 +3,7 @@
 #include <cstdint>
 
 // toml++ as this program uses it, with two defects of version 3.3 removed. Both were found by
-// tests/fuzz/toml.cpp, and both concern texts that people can write.
+// tests/fuzz/toml.cpp, and both concern texts that operators can write.
 //
 // - The parser asserts what it expects of the text. A table header such as `[!]` breaks that
 //   expectation: a build with assertions aborts, and clang may assume that such a text cannot

@@ -207,7 +207,7 @@ void EventFeed::fetch(const SubscriberRef& reader, const EventFilter& filter) {
     }
     // Later batches are posted after this handler, so no event is lost between replay and live
     // events.
-    boost::asio::post(executor_, [this, reader, filter, replay = read_and_respond(*view, filter)] {
+    boost::asio::post(executor_, [this, reader, filter, replay = read_replay(*view, filter)] {
       hand_over(reader, filter, replay);
     });
   });
@@ -238,7 +238,7 @@ void EventFeed::hand_over(const SubscriberRef& reader, const EventFilter& filter
   alive->add_replay(replay);
 }
 
-EventSubscription::Replay EventFeed::read_and_respond(const View& view, const EventFilter& filter) {
+EventSubscription::Replay EventFeed::read_replay(const View& view, const EventFilter& filter) {
   known_ = view.state.revision;
   const auto& ring = view.state.events;
   EventSubscription::Replay replay{.revision = view.state.revision,

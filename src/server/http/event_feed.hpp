@@ -161,8 +161,7 @@ class EventFeed final : public Listener {
   void hand_over(const SubscriberRef& reader, const EventFilter& filter,
                  const EventSubscription::Replay& replay);
   /// Copies the part of the history that starts at the filter. Store thread only.
-  [[nodiscard]] EventSubscription::Replay read_and_respond(const View& view,
-                                                           const EventFilter& filter);
+  [[nodiscard]] EventSubscription::Replay read_replay(const View& view, const EventFilter& filter);
   /// Counts a subscriber until the returned guard is destroyed.
   [[nodiscard]] std::shared_ptr<void> count_reader();
   void deliver(const EventBatch& batch);

@@ -17,7 +17,8 @@ constexpr std::array<std::string_view, 17> columns{
     // Counts at the end of the interval.
     "locks", "holds", "waits", "leases",
     // Latencies in seconds.
-    "acquire_p50", "acquire_p99", "commit_p50", "commit_p99", "hold_p50", "fsync_p99"};
+    "acquire_p50_seconds", "acquire_p99_seconds", "commit_p50_seconds", "commit_p99_seconds",
+    "hold_p50_seconds", "fsync_p99_seconds"};
 
 }  // namespace
 

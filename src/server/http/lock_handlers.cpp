@@ -95,7 +95,7 @@ void sign(const auth::Access& access, core::GrantLease& grant) {
 
 /// Request of :acquire.
 struct AcquireRequest {
-  PendingAcquire::Request order{};
+  PendingAcquire::Request pending{};
   std::optional<core::GrantLease>
       lease{};  ///< Lease to grant first; nullopt: the request names one.
 };
@@ -149,7 +149,7 @@ Result<AcquireRequest> acquire_request_from(const Request& request, const std::s
     return fail(Errc::invalid_argument, "request: requires a lease from POST /v1/leases");
   }
   AcquireRequest spec;
-  spec.order = {
+  spec.pending = {
       .acquire = {.lease = core::LeaseId(fields->lease.value_or(0)),
                   .request =
                       core::RequestId(fields->request != 0 ? fields->request : sys::random_id()),
@@ -223,7 +223,7 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
   /// Grants the implicit lease first if the request names none.
   void begin() {
     if (!request_spec_.lease) {
-      if (lock_handlers_.is_foreign(requester_, request_spec_.order.acquire.lease)) {
+      if (lock_handlers_.is_foreign(requester_, request_spec_.pending.acquire.lease)) {
         reply_(error_response({.code = Errc::lease_lost}));
         return;
       }
@@ -234,7 +234,7 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
         *request_spec_.lease, [self = shared_from_this()](const Result<Decided>& decided) {
           respond_with<core::LeaseGranted>(decided, self->reply_,
                                            [&](const core::LeaseGranted& granted, const Decided&) {
-                                             auto& wanted = self->request_spec_.order.acquire;
+                                             auto& wanted = self->request_spec_.pending.acquire;
                                              wanted.lease = granted.id;
                                              // Marks the lease as implicit; see LockHandlers.
                                              wanted.request = core::RequestId(granted.id.get());
@@ -254,11 +254,11 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
  private:
   /// REQUIRES: the lease of the request is known.
   void acquire() {
-    lease_ = request_spec_.order.acquire.lease;
-    request_ = request_spec_.order.acquire.request;
-    item_ = request_spec_.order.acquire.items.front();
+    lease_ = request_spec_.pending.acquire.lease;
+    request_ = request_spec_.pending.acquire.request;
+    item_ = request_spec_.pending.acquire.items.front();
     acquisition_ = PendingAcquire::begin(
-        lock_handlers_.acquire_context(), std::move(request_spec_.order),
+        lock_handlers_.acquire_context(), std::move(request_spec_.pending),
         [self = shared_from_this()](const PendingAcquire::Completion& end) { self->answer(end); });
     // The client disconnected while the lease was being granted.
     if (is_disconnected_) {
@@ -366,7 +366,7 @@ void LockHandlers::acquire(const Request& request, const std::string& name, Repl
     reply(error_response(spec.error()));
     return;
   }
-  const auto wait = spec->order.timeout.value_or(milliseconds(0));
+  const auto wait = spec->pending.timeout.value_or(milliseconds(0));
   const auto attempt = std::make_shared<Attempt>(*this, requester_of(request), *std::move(spec),
                                                  on_http_thread(std::move(reply)));
   if (request.disconnect_hook) {
@@ -482,7 +482,7 @@ void LockHandlers::grant_lease(const Request& request, Reply reply) {
     respond_with<core::LeaseGranted>(decided, reply,
                                      [&](const core::LeaseGranted& granted, const Decided& how) {
                                        reply(json_response([&](sys::JsonWriter& out) {
-                                         out.field("id", granted.id);
+                                         out.field("lease", granted.id);
                                          out.field("ttl_ms", in_ms(granted.ttl));
                                          out.field("revision", how.revision);
                                        }));
@@ -508,7 +508,7 @@ void LockHandlers::renew_lease(const Request& request, const std::string& id, Re
                                                 return;
                                               }
                                               reply(json_response([&](sys::JsonWriter& out) {
-                                                out.field("id", answer.id);
+                                                out.field("lease", answer.id);
                                                 out.field("ttl_ms", in_ms(*answer.ttl));
                                                 out.field("revision", how.revision);
                                               }));

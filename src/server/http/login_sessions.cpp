@@ -5,7 +5,7 @@
 namespace tenure::server::http {
 
 std::string LoginSessions::begin(const auth::Digest& token, Clock::time_point now) {
-  admit_overload_connection(token, now);
+  evict_for(token, now);
   auto secret = auth::make_token();
   sessions_.emplace(auth::digest_of(secret), Login{.token = token, .began = now});
   return secret;
@@ -25,7 +25,7 @@ void LoginSessions::end(std::string_view secret) {
   sessions_.erase(auth::digest_of(secret));
 }
 
-void LoginSessions::admit_overload_connection(const auth::Digest& token, Clock::time_point now) {
+void LoginSessions::evict_for(const auth::Digest& token, Clock::time_point now) {
   // Expired sessions are removed at the next login only; find() ignores them until then.
   absl::erase_if(sessions_, [&](const auto& login) { return now - login.second.began >= life; });
   const auto is_same = [&](const auto& login) {

@@ -44,8 +44,8 @@ class LoginSessions {
     auth::Digest token{};
     Clock::time_point began{};
   };
-  /// Makes room for one more session: drops expired ones, then the oldest if a limit is reached.
-  void admit_overload_connection(const auth::Digest& token, Clock::time_point now);
+  /// Evicts expired sessions, then the oldest if a limit leaves no room for one more session.
+  void evict_for(const auth::Digest& token, Clock::time_point now);
 
   /// Keyed by the digest of the cookie secret. The comparison takes constant time, so response
   /// times reveal nothing about stored secrets.

@@ -86,7 +86,7 @@ void write_lock(sys::JsonWriter& json, const LockRecord& lock) {
 
 void write_lease(sys::JsonWriter& json, const LeaseRecord& lease) {
   json.object([&] {
-    json.field("id", lease.id);
+    json.field("lease", lease.id);
     json.bytes("client", lease.client);
     json.bytes("user", lease.user);
     json.bytes("address", lease.address);
@@ -108,11 +108,11 @@ void write_log(sys::JsonWriter& json, const LogPosition& log) {
     json.id("leader", log.leader);
     json.bytes("leader_address", log.leader_address);
     json.id("term", log.term);
-    json.id("commit", log.commit);
-    json.id("applied", log.applied);
-    json.id("first", log.first);
-    json.id("last", log.last);
-    json.id("snapshot", log.snapshot);
+    json.id("commit_index", log.commit_index);
+    json.id("applied_index", log.applied_index);
+    json.id("first_index", log.first_index);
+    json.id("last_index", log.last_index);
+    json.id("snapshot_index", log.snapshot_index);
     json.field("log_bytes", log.log_bytes);
     json.field("snapshot_bytes", log.snapshot_bytes);
     json.field("has_space", log.has_space);
@@ -121,7 +121,7 @@ void write_log(sys::JsonWriter& json, const LogPosition& log) {
 
 void write_member(sys::JsonWriter& json, const MemberStatus& member, const LogPosition& log) {
   json.object([&] {
-    json.id("id", member.id);
+    json.id("member", member.id);
     json.field("is_voter", member.is_voter);
     json.field("is_leader", member.id == log.leader);
     json.bytes("peer_address", member.peer_address);
@@ -132,7 +132,7 @@ void write_member(sys::JsonWriter& json, const MemberStatus& member, const LogPo
     }
     // Only the leader knows the replication progress of the others.
     if (log.is_leader) {
-      json.id("match", member.match);
+      json.id("match_index", member.match_index);
       json.field("silent_ms", member.silent.count());
     }
   });
@@ -229,8 +229,8 @@ std::string write(const StatusRecord& status, const ServerFacts& facts) {
       std::chrono::steady_clock::now() - facts.started);
   sys::JsonWriter json;
   json.object([&] {
-    json.id("cluster_id", facts.identity.cluster);
-    json.id("member_id", facts.identity.member);
+    json.id("cluster", facts.identity.cluster);
+    json.id("member", facts.identity.member);
     json.field("name", facts.name);
     json.field("labels", facts.labels);
     json.field("version", facts.version);
@@ -250,13 +250,13 @@ std::string write(const ClusterRecord& cluster, const ServerFacts& facts) {
   const auto& log = cluster.log;
   sys::JsonWriter json;
   json.object([&] {
-    json.id("cluster_id", facts.identity.cluster);
-    json.id("member_id", facts.identity.member);
+    json.id("cluster", facts.identity.cluster);
+    json.id("member", facts.identity.member);
     json.field("role", log.is_leader ? "leader" : "follower");
     json.id("leader", log.leader);
     json.bytes("leader_address", log.leader_address);
     json.id("term", log.term);
-    json.id("commit", log.commit);
+    json.id("commit_index", log.commit_index);
     json.id("cluster_version", cluster.version.get());
     write_all(
         json, "members", cluster.members,

@@ -60,7 +60,7 @@ std::optional<std::string_view> why_not_ready(const View& view) {
   if (!log.is_leader && log.leader == 0) {
     return "the cluster has no leader";
   }
-  if (log.commit > log.applied + entries_behind_max) {
+  if (log.commit_index > log.applied_index + entries_behind_max) {
     return "the log is still being applied";
   }
   if (!log.has_space) {

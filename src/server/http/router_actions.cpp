@@ -11,7 +11,7 @@
 #include "server/http/router.hpp"
 #include "sys/log.hpp"
 
-// What a POST does: logging in and out, locks and leases, taking a lock away.
+// Handlers of POST requests: login and logout, locks and leases, force-release.
 
 namespace tenure::server::http {
 namespace {

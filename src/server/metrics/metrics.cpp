@@ -210,8 +210,8 @@ void Metrics::observe(const View& view) {
   series_->cluster_version->Set(static_cast<double>(view.state.version.get()));
   series_->is_leader->Set(view.log.is_leader ? 1 : 0);
   series_->term->Set(static_cast<double>(view.log.term));
-  series_->commit_index->Set(static_cast<double>(view.log.commit));
-  series_->applied_index->Set(static_cast<double>(view.log.applied));
+  series_->commit_index->Set(static_cast<double>(view.log.commit_index));
+  series_->applied_index->Set(static_cast<double>(view.log.applied_index));
   series_->log_bytes->Set(static_cast<double>(view.log.log_bytes));
   series_->snapshot_bytes->Set(static_cast<double>(view.log.snapshot_bytes));
   series_->has_space->Set(view.log.has_space ? 1 : 0);

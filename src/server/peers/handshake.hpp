@@ -73,7 +73,7 @@ enum class Reason : std::uint8_t {
   same_member = 4,  ///< Both ends claim the same member id.
   secret = 5,       ///< Different secrets.
   certificate = 6,  ///< The certificate names other members.
-  garbage = 7,      ///< Invalid handshake.
+  malformed = 7,    ///< Invalid handshake.
   incarnation = 8,  ///< The data directory of the initiator was replaced.
   origin = 9,       ///< The members started with different states.
 };

@@ -78,7 +78,7 @@ void InboundConnection::received(const ReceivedFrame& frame) {
 void InboundConnection::take_hello(const ReceivedFrame& frame) {
   auto hello = decode_hello(frame);
   if (!hello) {
-    reject({.reason = Reason::garbage, .text = hello.error().detail});
+    reject({.reason = Reason::malformed, .text = hello.error().detail});
     return;
   }
   hello_ = *std::move(hello);

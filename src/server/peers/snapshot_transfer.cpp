@@ -60,7 +60,7 @@ bool SnapshotSender::offer(raft::InstallSnapshot message, Time now) {
   }
   message_ = std::move(message);
   transfer_ = sys::random_id();
-  moved_ = now;
+  progressed_at_ = now;
   connected();
   return true;
 }
@@ -75,7 +75,7 @@ void SnapshotSender::raise(raft::Term term) {
 
 void SnapshotSender::connected() {
   is_begun_ = false;
-  had_.reset();
+  acknowledged_.reset();
   sent_ = 0;
 }
 
@@ -89,8 +89,8 @@ std::optional<Frame> SnapshotSender::next() {
     is_begun_ = true;
     return begin();
   }
-  if (!had_.has_value() || sent_ == message_->snapshot.body->size() ||
-      sent_ - *had_ >= limits_.chunk_bytes * limits_.chunks_in_flight_max) {
+  if (!acknowledged_.has_value() || sent_ == message_->snapshot.body->size() ||
+      sent_ - *acknowledged_ >= limits_.chunk_bytes * limits_.chunks_in_flight_max) {
     return std::nullopt;
   }
   return chunk();
@@ -133,22 +133,22 @@ void SnapshotSender::heard(const SnapshotHave& have, Time now) {
     message_.reset();
     return;
   }
-  if (had_.has_value() && have.bytes < *had_) {
+  if (acknowledged_.has_value() && have.bytes < *acknowledged_) {
     // The receiver dropped what it had: restart.
     connected();
     return;
   }
-  if (!had_.has_value()) {
+  if (!acknowledged_.has_value()) {
     sent_ = have.bytes;
-  } else if (have.bytes > *had_) {
-    moved_ = now;
+  } else if (have.bytes > *acknowledged_) {
+    progressed_at_ = now;
   }
   // At most `sent_`, so that the difference in next() does not underflow.
-  had_ = std::min(have.bytes, sent_);
+  acknowledged_ = std::min(have.bytes, sent_);
 }
 
 void SnapshotSender::give_up_if_stalled(Time now) {
-  if (message_.has_value() && now - moved_ >= limits_.stall_timeout) {
+  if (message_.has_value() && now - progressed_at_ >= limits_.stall_timeout) {
     message_.reset();
   }
 }
@@ -171,7 +171,7 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::begin(const ReceivedFrame& fram
     // The acknowledgement was lost with the connection. The snapshot is not delivered twice.
     return Step{.have = {.transfer = transfer, .bytes = size}};
   }
-  moved_ = now;
+  progressed_at_ = now;
   transfer_ = transfer;
   if (mark_ != mark || size_ != size) {
     mark_ = std::move(mark);
@@ -206,7 +206,7 @@ Result<SnapshotReceiver::Step> SnapshotReceiver::chunk(const ReceivedFrame& fram
     return Step{.have = {.transfer = transfer,
                          .bytes = transfer == transfer_ || transfer == finished_ ? known : 0}};
   }
-  moved_ = now;
+  progressed_at_ = now;
   body_.append(frame.body);
   return step(term);
 }
@@ -229,7 +229,7 @@ SnapshotReceiver::Step SnapshotReceiver::step(raft::Term term) {
 }
 
 void SnapshotReceiver::give_up_if_stalled(Time now) {
-  if (mark_.has_value() && now - moved_ >= limits_.stall_timeout) {
+  if (mark_.has_value() && now - progressed_at_ >= limits_.stall_timeout) {
     mark_.reset();
     body_ = {};
     size_ = 0;

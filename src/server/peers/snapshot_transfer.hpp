@@ -74,11 +74,12 @@ class SnapshotSender {
   std::optional<raft::InstallSnapshot> message_;
   /// Random id of the transfer, by which the receiver resumes it.
   std::uint64_t transfer_ = 0;
-  bool is_begun_ = false;           ///< Whether the begin frame was sent on this connection.
-  std::optional<std::size_t> had_;  ///< Last acknowledgement on this connection; empty: none.
+  bool is_begun_ = false;  ///< Whether the begin frame was sent on this connection.
+  std::optional<std::size_t>
+      acknowledged_;  ///< Last acknowledgement on this connection; empty: none.
   std::size_t sent_ = 0;
   /// Time of the last progress.
-  Time moved_{};
+  Time progressed_at_{};
 };
 
 /// Receiving end for one peer. Not thread safe.
@@ -117,7 +118,7 @@ class SnapshotReceiver {
   std::uint64_t transfer_ = 0;
   std::uint64_t finished_ = 0;  ///< Last completed transfer.
   std::size_t finished_bytes_ = 0;
-  Time moved_{};
+  Time progressed_at_{};
 };
 
 }  // namespace tenure::server::peers

@@ -19,7 +19,7 @@ Result<BlockWriter> BlockWriter::begin(File& file, std::size_t file_bytes, std::
     return std::unexpected(std::move(read).error());
   }
   // A file of another size would need a last block that is not whole.
-  writer.is_direct_ = file_bytes % block_bytes == 0 && file.bypass_cache();
+  writer.is_direct_ = file_bytes % block_bytes == 0 && file.enable_direct_io();
   return writer;
 }
 

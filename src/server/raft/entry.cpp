@@ -21,7 +21,7 @@ Member member_of(const shim_member& flat) {
   const auto space = address.find(' ');
   const bool has_both = space != std::string_view::npos;
   return {.id = MemberId{flat.id},
-          .role = flat.role == shim_voter ? MemberRole::voter : MemberRole::standby,
+          .role = flat.role == shim_voter ? MemberRole::voter : MemberRole::learner,
           .peer = std::string(has_both ? address.substr(0, space) : std::string_view()),
           .client = std::string(has_both ? address.substr(space + 1) : std::string_view())};
 }

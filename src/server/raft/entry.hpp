@@ -55,7 +55,7 @@ struct Snapshot {
 
 /// Role of a member in the configuration. Disk format: values are never reused.
 enum class MemberRole : std::uint8_t {
-  standby = 0,  ///< Receives the log; does not vote or count for a quorum.
+  learner = 0,  ///< Receives the log; does not vote or count for a quorum.
   voter = 1,
 };
 

@@ -65,7 +65,7 @@ Result<void> File::write_at(std::size_t offset, std::string_view bytes) {
   return {};
 }
 
-Result<void> File::push_out(std::size_t offset, std::size_t bytes) {
+Result<void> File::write_back(std::size_t offset, std::size_t bytes) {
   const int failed = ::sync_file_range(
       descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
@@ -94,7 +94,7 @@ Result<void> File::read_at(std::size_t offset, std::span<char> room) const {
   return {};
 }
 
-bool File::bypass_cache() noexcept {
+bool File::enable_direct_io() noexcept {
   const int flags = ::fcntl(descriptor_, F_GETFL);
   if (flags < 0 || ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) != 0) {
     return false;
@@ -170,7 +170,7 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view be
     const auto piece = rest.substr(at, piece_bytes);
     done = file->write_at(begin.size() + at, piece);
     if (done) {
-      done = file->push_out(begin.size() + at, piece.size());
+      done = file->write_back(begin.size() + at, piece.size());
     }
   }
   if (done) {

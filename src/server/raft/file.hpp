@@ -33,12 +33,12 @@ class File {
   [[nodiscard]] Result<void> write_at(std::size_t offset, std::string_view bytes);
   /// Starts writeback of a range and waits for it (sync_file_range). The range is durable only
   /// after sync_content(), which then blocks other writers for a shorter time.
-  [[nodiscard]] Result<void> push_out(std::size_t offset, std::size_t bytes);
+  [[nodiscard]] Result<void> write_back(std::size_t offset, std::size_t bytes);
   /// Fills `room`; an error if the file ends before.
   [[nodiscard]] Result<void> read_at(std::size_t offset, std::span<char> room) const;
   /// Enables O_DIRECT; false: the file system does not support it. Direct writes require whole
   /// blocks, aligned in memory and in the file.
-  [[nodiscard]] bool bypass_cache() noexcept;
+  [[nodiscard]] bool enable_direct_io() noexcept;
   /// Whole content.
   [[nodiscard]] Result<std::string> read_all() const;
   /// fdatasync(): the content, and the size if it changed.

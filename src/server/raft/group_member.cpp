@@ -188,7 +188,7 @@ bool GroupMember::advance_change() {
     }
     if (const auto* submission = std::get_if<MembershipChange::SubmitMembers>(&*step)) {
       change_.submitted(replica_.change(submission->members), now_);
-    } else if (const auto* watch = std::get_if<MembershipChange::WatchStandby>(&*step)) {
+    } else if (const auto* watch = std::get_if<MembershipChange::WatchLearner>(&*step)) {
       change_.catching_up(replica_.catch_up(watch->id));
     } else {
       begin_transfer(successor(), [this](Result<void> result) {
@@ -379,11 +379,11 @@ LogPosition GroupMember::position() const {
   return {.leader = leader.get(),
           .leader_address = member == nullptr ? std::string() : member->client,
           .term = replica_.term().get(),
-          .commit = replica_.commit().get(),
-          .applied = replica_.applied().get(),
-          .first = replica_.log().first().get(),
-          .last = replica_.log().last().get(),
-          .snapshot = replica_.snapshot().index.get()};
+          .commit_index = replica_.commit().get(),
+          .applied_index = replica_.applied().get(),
+          .first_index = replica_.log().first().get(),
+          .last_index = replica_.log().last().get(),
+          .snapshot_index = replica_.snapshot().index.get()};
 }
 
 Error GroupMember::not_leading() const {
@@ -415,9 +415,9 @@ std::vector<MemberStatus> GroupMember::statuses() const {
       status.newest_version = versions->newest.get();
     }
     if (member.id == options_.id) {
-      status.match = replica_.log().last().get();
+      status.match_index = replica_.log().last().get();
     } else if (leads()) {
-      status.match = replica_.match(member.id).value_or(Index{}).get();
+      status.match_index = replica_.match(member.id).value_or(Index{}).get();
       status.silent =
           std::chrono::duration_cast<std::chrono::milliseconds>(members_.silence(member.id, now_));
     }

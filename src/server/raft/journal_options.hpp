@@ -13,7 +13,7 @@ struct JournalOptions {
   std::filesystem::path folder;
   ClusterId cluster{};
   std::size_t segment_bytes = std::size_t{16} << 20;
-  std::chrono::milliseconds retry{1000};  ///< Interval of looking for space when there is none.
+  std::chrono::milliseconds retry{1000};  ///< Interval of checks for space on a full disk.
   Report report;
 };
 

@@ -11,7 +11,7 @@ namespace tenure::server::raft {
 
 /// Detects followers whose disk lost entries that they had acknowledged. A single rejection below
 /// the acknowledged index may be late (R4); repeated ones without an accepted message in between
-/// are the truth. Not thread safe.
+/// prove the loss. Not thread safe.
 class LostEntryDetector {
  public:
   struct Options {

@@ -140,7 +140,7 @@ std::optional<MembershipChange::Step> MembershipChange::begin_step(const Group& 
       return catch_up_step(group, now);
     }
     members.push_back({.id = id,
-                       .role = MemberRole::standby,
+                       .role = MemberRole::learner,
                        .peer = adding->peer_address,
                        .client = adding->client_address});
     return submit(std::move(members), Phase::adding);
@@ -153,7 +153,7 @@ std::optional<MembershipChange::Step> MembershipChange::begin_step(const Group& 
   return submit(std::move(members), Phase::removing);
 }
 
-// Whether the standby can read the log is known when it is connected.
+// Whether the learner can read the log is known when it is connected.
 std::optional<MembershipChange::Step> MembershipChange::catch_up_step(const Group& group,
                                                                       Time now) {
   const auto& versions = group.subject_versions;
@@ -162,14 +162,14 @@ std::optional<MembershipChange::Step> MembershipChange::catch_up_step(const Grou
   }
   if (is_too_old(versions, group.version)) {
     end(fail(Errc::invalid_argument, too_old_text(subject(), versions, group.version) +
-                                         ", and add it again. Until then it is a standby"));
+                                         ", and add it again. Until then it is a learner"));
     return std::nullopt;
   }
-  // libraft never reports that a standby has caught up if it has everything already.
+  // libraft never reports that a learner has caught up if it has everything already.
   if (group.subject_match == group.last) {
     return promote_step(group);
   }
-  return WatchStandby{.id = subject()};
+  return WatchLearner{.id = subject()};
 }
 
 std::optional<MembershipChange::Step> MembershipChange::watch_step(const Group& group) {
@@ -180,7 +180,7 @@ std::optional<MembershipChange::Step> MembershipChange::watch_step(const Group& 
     case CatchUp::none: break;
   }
   end(fail(Errc::timed_out, named(subject().get()) +
-                                " did not catch up with the log; it stays a standby. Add it again "
+                                " did not catch up with the log; it stays a learner. Add it again "
                                 "when it runs, or remove it"));
   return std::nullopt;
 }
@@ -189,7 +189,7 @@ std::optional<MembershipChange::Step> MembershipChange::promote_step(const Group
   auto members = group.members.newest();
   const auto found = std::ranges::find(members, subject(), &Member::id);
   if (found == members.end()) {
-    end(fail(Errc::unavailable, "the standby was removed"));
+    end(fail(Errc::unavailable, "the learner was removed"));
     return std::nullopt;
   }
   found->role = MemberRole::voter;

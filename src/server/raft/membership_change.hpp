@@ -21,7 +21,7 @@
 namespace tenure::server::raft {
 
 /// A membership change in progress, at most one. State machine of single-server changes (Ongaro's
-/// thesis, 4.2): an added member is a standby first, catches up with the log, and then becomes a
+/// thesis, 4.2): an added member is a learner first, catches up with the log, and then becomes a
 /// voter; a removed one leaves in one step. Returns steps, which the owner carries out and reports
 /// back. Not thread safe.
 ///
@@ -61,14 +61,14 @@ class MembershipChange {
   struct SubmitMembers {
     std::vector<Member> members;
   };
-  /// Begins to watch a standby; catching_up() gets the result.
-  struct WatchStandby {
+  /// Begins to watch a learner; catching_up() gets the result.
+  struct WatchLearner {
     MemberId id{};
   };
   /// The leader itself is to be removed: transfers the leadership. Its loss ends the change; end()
   /// gets the error of a transfer that fails.
   struct HandOver {};
-  using Step = std::variant<CommitOwnTerm, SubmitMembers, WatchStandby, HandOver>;
+  using Step = std::variant<CommitOwnTerm, SubmitMembers, WatchLearner, HandOver>;
 
   explicit MembershipChange(const Options& options) : options_(options) {}
   MembershipChange(const MembershipChange&) = delete;
@@ -98,8 +98,8 @@ class MembershipChange {
     /// acknowledgement of the voter that it made (R8).
     waiting,
     handing_over,  ///< The subject is this member: another leader has to remove it.
-    adding,        ///< The standby is in the log, not committed.
-    catching_up,   ///< The standby receives the log.
+    adding,        ///< The learner is in the log, not committed.
+    catching_up,   ///< The learner receives the log.
     promoting,     ///< Its vote is in the log, and it has to acknowledge that.
     removing,      ///< The shorter configuration is in the log, not committed.
   };
@@ -116,11 +116,11 @@ class MembershipChange {
   [[nodiscard]] bool may_begin(const Group& group) const;
   /// First step of an addition or a removal.
   [[nodiscard]] std::optional<Step> begin_step(const Group& group, Time now);
-  /// Step after the standby is committed: watch it, or promote it if it has the whole log.
+  /// Step after the learner is committed: watch it, or promote it if it has the whole log.
   [[nodiscard]] std::optional<Step> catch_up_step(const Group& group, Time now);
-  /// Step while the standby catches up.
+  /// Step while the learner catches up.
   [[nodiscard]] std::optional<Step> watch_step(const Group& group);
-  /// Step that makes the standby a voter.
+  /// Step that makes the learner a voter.
   [[nodiscard]] std::optional<Step> promote_step(const Group& group);
   /// Remembers the phase that follows the submission, and returns the step.
   [[nodiscard]] Step submit(std::vector<Member> members, Phase phase);

@@ -46,7 +46,7 @@ RaftStore::RaftStore(const RaftStoreOptions& options, Environment& environment,
 // Events -----------------------------------------------------------------------------------------
 
 void RaftStore::start(Time now) {
-  arrive(now);
+  begin_event(now);
   snapshots_.start(recovered_->first);
   group_.start(*std::exchange(recovered_, std::nullopt));
   carry_out_actions();
@@ -54,7 +54,7 @@ void RaftStore::start(Time now) {
 }
 
 void RaftStore::receive(MemberId sender, const Message& message, Time now) {
-  arrive(now);
+  begin_event(now);
   if (group_.shows_lost_entries(sender, message)) {
     listeners_.member_lost_entries();
     if (is_ready_) {
@@ -73,7 +73,7 @@ void RaftStore::receive(MemberId sender, const Message& message, Time now) {
 }
 
 void RaftStore::disk_done(std::size_t count, Time now) {
-  arrive(now);
+  begin_event(now);
   group_.finish_writes(count);
   if (batcher_.is_paused() && may_submit()) {
     // First, so that the disk writes this entry while the last one is applied and answered.
@@ -85,12 +85,12 @@ void RaftStore::disk_done(std::size_t count, Time now) {
 }
 
 void RaftStore::disk_changed(Time now) {
-  arrive(now);
+  begin_event(now);
   settle();
 }
 
 void RaftStore::timeout(Time now) {
-  arrive(now);
+  begin_event(now);
   group_.timeout();
   carry_out_actions();
   if (const auto at = expiry_at(); at.has_value() && *at <= now_) {
@@ -122,7 +122,7 @@ std::optional<Time> RaftStore::deadline() const {
 
 // The time of an event may be slightly older than that of an earlier one, because threads read the
 // clock before they post. Time never goes back for the objects of the store.
-void RaftStore::arrive(Time now) {
+void RaftStore::begin_event(Time now) {
   now_ = std::max(now_, now);
   group_.set_time(now_);
 }
@@ -279,7 +279,7 @@ LogPosition RaftStore::position() const {
 }
 
 void RaftStore::change_members(MemberChange change, Done done, Time now) {
-  arrive(now);
+  begin_event(now);
   if (!is_ready_ || is_stopping_) {
     done(std::unexpected(not_leading()));
     return;
@@ -289,7 +289,7 @@ void RaftStore::change_members(MemberChange change, Done done, Time now) {
 }
 
 void RaftStore::transfer_leadership(MemberId to, Done done, Time now) {
-  arrive(now);
+  begin_event(now);
   if (!is_ready_ || is_stopping_) {
     done(std::unexpected(not_leading()));
     return;
@@ -313,7 +313,7 @@ bool RaftStore::may_submit() const {
 }
 
 void RaftStore::drain(Time now) {
-  arrive(now);
+  begin_event(now);
   if (!may_submit()) {
     batcher_.pause();
     return;
@@ -332,7 +332,7 @@ bool RaftStore::submit_gathered() {
   auto gathered = batcher_.gather(room, now_);
   // After gather(), because other threads push proposals until then. A lease whose request is newer
   // than the stamp would expire early by the difference.
-  arrive(environment_.local_time());
+  begin_event(environment_.local_time());
   auto entry = batcher_.admit(std::move(gathered), room,
                               is_ready_ ? std::nullopt : std::optional(not_leading()), now_);
   if (version_.has_chosen()) {
@@ -380,14 +380,14 @@ void RaftStore::expire_leases() {
 // Reads ------------------------------------------------------------------------------------------
 
 void RaftStore::read(OnRead on_read, Time now) {
-  arrive(now);
+  begin_event(now);
   if (!group_.leads() || is_stopping_) {
     on_read(std::unexpected(not_leading()));
     return;
   }
   // A group of one cannot elect another leader, and all acknowledged commands have been applied.
   if (group_.members().is_alone() && is_ready_) {
-    show(std::move(on_read));
+    answer_read(std::move(on_read));
     return;
   }
   if (reads_.is_full()) {
@@ -399,11 +399,11 @@ void RaftStore::read(OnRead on_read, Time now) {
 }
 
 void RaftStore::peek(OnRead on_read, Time now) {
-  arrive(now);
-  show(std::move(on_read));
+  begin_event(now);
+  answer_read(std::move(on_read));
 }
 
-void RaftStore::show(OnRead on_read) {
+void RaftStore::answer_read(OnRead on_read) {
   const auto log = position();
   const auto members = this->members();
   const auto now = is_ready_ ? state_.time_at(now_) : state().now;
@@ -413,7 +413,7 @@ void RaftStore::show(OnRead on_read) {
 void RaftStore::confirm_reads() {
   if (is_ready_) {
     for (auto& on_read : reads_.take_confirmed(group_.members().newest())) {
-      show(std::move(on_read));
+      answer_read(std::move(on_read));
     }
   }
   if (const auto round = reads_.next_round(now_)) {
@@ -482,7 +482,7 @@ void RaftStore::version_applied(core::ClusterVersion before, Index index) {
 // Snapshots --------------------------------------------------------------------------------------
 
 void RaftStore::take_snapshot(SnapshotDone done, Time now) {
-  arrive(now);
+  begin_event(now);
   snapshots_.request(replica().applied(), std::move(done));
   settle();
 }
@@ -496,7 +496,7 @@ void RaftStore::begin_snapshot_if_due() {
 }
 
 void RaftStore::compacted(const Result<std::size_t>& bytes, Time now) {
-  arrive(now);
+  begin_event(now);
   const auto finished = snapshots_.finish(bytes, replica().snapshot().index, now_);
   switch (finished.outcome) {
     case SnapshotScheduler::Outcome::overtaken: break;
@@ -520,7 +520,7 @@ void RaftStore::compacted(const Result<std::size_t>& bytes, Time now) {
 }
 
 void RaftStore::snapshot_unreadable(const Error& error, Time now) {
-  arrive(now);
+  begin_event(now);
   const Index bad = replica().snapshot().index;
   if (snapshots_.mark_unreadable(bad)) {
     environment_.report(log::Level::error, "snapshot_unreadable", {{"error", error.detail}});
@@ -541,7 +541,7 @@ void RaftStore::cut_log() {
 // Shutdown ---------------------------------------------------------------------------------------
 
 void RaftStore::stop(std::move_only_function<void()> done, Time now) {
-  arrive(now);
+  begin_event(now);
   is_stopping_ = true;
   group_.stop_elections();
   const Error why = not_leading();

@@ -61,7 +61,7 @@ struct RaftStoreOptions {
   std::size_t snapshot_log_bytes = std::size_t{64} << 20;
   std::size_t snapshot_factor = 2;
   std::string disk_name = "this member";  ///< Name of the disk in the error of a full one.
-  /// Interval of looking for space on a full disk.
+  /// Interval of checks for space on a full disk.
   std::chrono::milliseconds space_retry{1000};
   /// Pause after a snapshot that failed.
   std::chrono::milliseconds snapshot_retry{10'000};
@@ -158,7 +158,7 @@ class RaftStore {
   };
 
   /// Every event begins with this.
-  void arrive(Time now);
+  void begin_event(Time now);
   /// Every event ends with this: decides what the event has made possible.
   void settle();
   void carry_out_actions();
@@ -198,7 +198,7 @@ class RaftStore {
   /// Answers the reads that a quorum has confirmed, and begins the next round.
   void confirm_reads();
   /// Answers a read with the present state.
-  void show(OnRead on_read);
+  void answer_read(OnRead on_read);
   static void refuse(std::vector<OnRead> reads, const Error& error);
 
   /// Chooses the next cluster version, if the members agree on one.

@@ -82,7 +82,7 @@ std::optional<std::size_t> find_later_group(std::string_view bytes, std::size_t 
 }
 
 /// Classifies the bytes behind the last valid record.
-void judge_ending(std::string_view bytes, std::size_t durable_end, SegmentScan& scan) {
+void classify_ending(std::string_view bytes, std::size_t durable_end, SegmentScan& scan) {
   if (scan.end < durable_end) {
     scan.ending = Ending::damaged;
     scan.why = std::string(read_record(bytes, scan.end).why) +
@@ -179,7 +179,7 @@ Result<SegmentScan> scan_segment(std::string_view bytes, SegmentId id, std::size
     scan.end += attempt.record->bytes();
     scan.chain = attempt.record->checksum;
   }
-  judge_ending(bytes, durable_end, scan);
+  classify_ending(bytes, durable_end, scan);
   return scan;
 }
 

@@ -23,7 +23,7 @@ namespace tenure::server::raft {
 // A group is what one fdatasync made durable, and the next is written only after that. So a bad
 // record that lies before the beginning of a later group was durable once: it was damaged, not torn
 // by a crash. Records are chained by their CRC, from the header on, so that no old or foreign bytes
-// pass for a record. How far the last group is durable stands in another file (durable_end.hpp).
+// are read as a record. Another file records how far the last group is durable (durable_end.hpp).
 
 inline constexpr std::uint32_t log_version = 1;
 inline constexpr std::size_t segment_header_bytes = 32;

@@ -124,18 +124,18 @@ Result<Index> Replica::change(const std::vector<Member>& members) {
                        .payload = std::make_shared<const std::string>(encode_members(members))});
 }
 
-Result<void> Replica::catch_up(MemberId standby) {
-  if (role() != Role::leader || shim_catch_up_status(core_.get(), standby.get()) < 0) {
+Result<void> Replica::catch_up(MemberId learner) {
+  if (role() != Role::leader || shim_catch_up_status(core_.get(), learner.get()) < 0) {
     return fail(Errc::unavailable, "this member is not the leader, or the member is unknown");
   }
   auto event = event_of(shim_catch_up);
-  event.member = standby.get();
+  event.member = learner.get();
   must_step(event, "catch up");
   return {};
 }
 
-CatchUp Replica::catch_up_status(MemberId standby) const {
-  const int status = shim_catch_up_status(core_.get(), standby.get());
+CatchUp Replica::catch_up_status(MemberId learner) const {
+  const int status = shim_catch_up_status(core_.get(), learner.get());
   return status < 0 ? CatchUp::none : static_cast<CatchUp>(status);
 }
 

@@ -110,7 +110,7 @@ struct Recovered {
   std::vector<Entry> entries{};
 };
 
-/// Progress of a standby that catches up with the log.
+/// Progress of a learner that catches up with the log.
 enum class CatchUp : std::uint8_t { none, running, aborted, finished };
 
 /// One member of a Raft group, as a pure state machine: libraft's core, the log in memory, and the
@@ -143,9 +143,9 @@ class Replica {
   /// Appends a change of the members. R1: it is always alone.
   [[nodiscard]] Result<Index> change(const std::vector<Member>& members);
 
-  /// Begins to watch the progress of a standby; `unavailable` if this member does not lead.
-  [[nodiscard]] Result<void> catch_up(MemberId standby);
-  [[nodiscard]] CatchUp catch_up_status(MemberId standby) const;
+  /// Begins to watch the progress of a learner; `unavailable` if this member does not lead.
+  [[nodiscard]] Result<void> catch_up(MemberId learner);
+  [[nodiscard]] CatchUp catch_up_status(MemberId learner) const;
   /// Asks this voter to take over when it has the whole log. No entry can be submitted until it has
   /// done so, or until an election timeout has passed.
   [[nodiscard]] Result<void> transfer(MemberId to);
@@ -181,7 +181,7 @@ class Replica {
     return Index{std::max(configuration_mark_.committed, configuration_mark_.uncommitted)};
   }
   [[nodiscard]] const LogWindow& log() const noexcept { return log_; }
-  /// The newest snapshot that the log stands on; index 0: none.
+  /// Newest snapshot, which the log continues; index 0: none.
   [[nodiscard]] const SnapshotMark& snapshot() const noexcept { return snapshot_; }
 
  private:

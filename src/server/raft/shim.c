@@ -332,7 +332,7 @@ static int step_request_vote(struct shim* shim, struct raft_event* event,
   out->disrupt_leader = message->disrupts_leader;
   out->pre_vote = message->is_pre_vote;
 
-  // R8: a server that is a standby in its own log would refuse, although a newer configuration may
+  // R8: a server that is a learner in its own log would refuse, although a newer configuration may
   // need its vote. Candidates ignore votes of non-voters, so granting it is safe.
   int* role = NULL;
   for (unsigned i = 0; i < shim->raft.configuration.n; ++i) {

@@ -124,7 +124,9 @@ struct shim_options {
 };
 
 enum shim_state { shim_unavailable = 0, shim_follower, shim_candidate, shim_leader };
-enum shim_role { shim_standby = 0, shim_voter, shim_spare };
+// Roles of libraft: RAFT_STANDBY receives the log and does not vote, which Raft and etcd call a
+// learner. RAFT_SPARE does not receive the log; Tenure never assigns it.
+enum shim_role { shim_learner = 0, shim_voter, shim_spare };
 
 // Size of an address with its terminator: fits two host names with ports.
 enum { shim_address_size = 640 };
@@ -159,7 +161,7 @@ bool shim_is_changing(const struct shim* shim);
 bool shim_match(const struct shim* shim, uint64_t peer, uint64_t* index);
 // Target of the leadership transfer in progress; 0: none.
 uint64_t shim_transferee(const struct shim* shim);
-// Catch-up progress of a standby: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
+// Catch-up progress of a learner: RAFT_CATCH_UP_* (0 none to 3 finished), or -1.
 int shim_catch_up_status(const struct shim* shim, uint64_t peer);
 
 // Identity of the newest configuration in the log, committed or not. It differs from the identity

@@ -4,7 +4,8 @@ namespace tenure::server {
 
 Error leadership_lost() {
   return {.code = Errc::unavailable,
-          .detail = "this member does not lead any more; ask the leader, with the same request id"};
+          .detail =
+              "this member is no longer the leader; retry at the leader with the same request id"};
 }
 
 }  // namespace tenure::server

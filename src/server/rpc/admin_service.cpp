@@ -267,11 +267,11 @@ void AdminService::status(const v1::StatusRequest& /*request*/,
     reply->response.set_version(context.version);
     reply->response.set_is_leader(log.is_leader);
     reply->response.set_leader_id(log.leader);
-    reply->response.set_commit_index(log.commit);
-    reply->response.set_applied_index(log.applied);
-    reply->response.set_first_index(log.first);
-    reply->response.set_last_index(log.last);
-    reply->response.set_snapshot_index(log.snapshot);
+    reply->response.set_commit_index(log.commit_index);
+    reply->response.set_applied_index(log.applied_index);
+    reply->response.set_first_index(log.first_index);
+    reply->response.set_last_index(log.last_index);
+    reply->response.set_snapshot_index(log.snapshot_index);
     reply->response.set_log_bytes(log.log_bytes);
     reply->response.set_snapshot_bytes(log.snapshot_bytes);
     reply->response.set_has_space(log.has_space);

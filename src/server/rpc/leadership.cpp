@@ -52,14 +52,14 @@ void Leadership::role_changed(const LogPosition& log) {
     return;
   }
   // A copy with shared ownership: ending a call can destroy it or others, which changes calls_.
-  std::vector<std::shared_ptr<LeaderBoundCall>> under_way;
-  for (auto* led : calls_) {
-    if (auto kept = led->keep_alive()) {
-      under_way.push_back(std::move(kept));
+  std::vector<std::shared_ptr<LeaderBoundCall>> in_progress;
+  for (auto* call : calls_) {
+    if (auto kept = call->keep_alive()) {
+      in_progress.push_back(std::move(kept));
     }
   }
-  for (const auto& led : under_way) {
-    led->on_leadership_lost();
+  for (const auto& call : in_progress) {
+    call->on_leadership_lost();
   }
 }
 

@@ -51,8 +51,8 @@ class Leadership final : public Listener {
   void stop() noexcept { is_stopping_ = true; }
 
   /// Registers a call to end on loss of leadership. REQUIRES: remove() before its destruction ends.
-  void add(LeaderBoundCall& led) { calls_.insert(&led); }
-  void remove(LeaderBoundCall& led) { calls_.erase(&led); }
+  void add(LeaderBoundCall& call) { calls_.insert(&call); }
+  void remove(LeaderBoundCall& call) { calls_.erase(&call); }
 
   void role_changed(const LogPosition& log) override;
 

@@ -44,14 +44,14 @@ void answer(RpcContext& context, core::LeaseId lease, const ReplyPtr<v1::LockRes
 
 }  // namespace
 
-void run_lock_call(RpcContext& context, PendingAcquire::Request order,
+void run_lock_call(RpcContext& context, PendingAcquire::Request request,
                    const ReplyPtr<v1::LockResponse>& reply) {
-  reply->response.set_key(wire::key_of(order.acquire));
-  reply->response.set_request_id(order.acquire.request.get());
-  const auto lease = order.acquire.lease;
+  reply->response.set_key(wire::key_of(request.acquire));
+  reply->response.set_request_id(request.acquire.request.get());
+  const auto lease = request.acquire.lease;
   const auto acquisition = PendingAcquire::begin(
       {.store = context.store, .waiters = context.waiters, .is_stopping = context.is_stopping},
-      std::move(order), [&context, lease, reply](const PendingAcquire::Completion& end) {
+      std::move(request), [&context, lease, reply](const PendingAcquire::Completion& end) {
         answer(context, lease, reply, end);
       });
   // Installed after begin(): the request may be complete already, then weak is expired or its

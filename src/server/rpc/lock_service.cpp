@@ -51,13 +51,13 @@ void write_items(const Record& record, core::FencingToken token, const auth::Acc
 }
 
 /// A client that sends no request id cannot retry, so a grant it misses is released at once.
-PendingAcquire::Request order_of(core::Acquire acquire) {
-  PendingAcquire::Request order{.acquire = std::move(acquire)};
-  if (order.acquire.request == core::RequestId{}) {
-    order.acquire.request = core::RequestId(sys::random_id());
-    order.has_client_request_id = false;
+PendingAcquire::Request pending_of(core::Acquire acquire) {
+  PendingAcquire::Request pending{.acquire = std::move(acquire)};
+  if (pending.acquire.request == core::RequestId{}) {
+    pending.acquire.request = core::RequestId(sys::random_id());
+    pending.has_client_request_id = false;
   }
-  return order;
+  return pending;
 }
 
 }  // namespace
@@ -90,12 +90,12 @@ void LockService::lock(const v1::LockRequest& request, const ReplyPtr<v1::LockRe
       reply_if_denied(context_, reply, acquire->lease)) {
     return;
   }
-  auto order = order_of(*std::move(acquire));
+  auto pending = pending_of(*std::move(acquire));
   // No timeout: the call waits until the grant, the end of the lease or a disconnect.
   if (request.has_timeout_ms() && request.timeout_ms() < timeout_ms_max) {
-    order.timeout = std::chrono::milliseconds(request.timeout_ms());
+    pending.timeout = std::chrono::milliseconds(request.timeout_ms());
   }
-  run_lock_call(context_, std::move(order), reply);
+  run_lock_call(context_, std::move(pending), reply);
 }
 
 void LockService::try_lock(const v1::TryLockRequest& request,
@@ -110,7 +110,7 @@ void LockService::try_lock(const v1::TryLockRequest& request,
     return;
   }
   // Never waits, so it needs no timeout.
-  run_lock_call(context_, order_of(*std::move(acquire)), reply);
+  run_lock_call(context_, pending_of(*std::move(acquire)), reply);
 }
 
 void LockService::unlock(const v1::UnlockRequest& request,

@@ -61,7 +61,7 @@ void write_members(const View& view, google::protobuf::RepeatedPtrField<v1::Memb
     written.set_is_leader(member->id == view.log.leader);
     written.set_peer_address(member->peer_address);
     written.set_client_address(member->client_address);
-    written.set_match_index(member->match);
+    written.set_match_index(member->match_index);
     written.set_newest_version(member->newest_version);
     // Clamped: the protobuf field is unsigned.
     written.set_silent_ms(static_cast<std::uint64_t>(

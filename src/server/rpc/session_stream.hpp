@@ -115,7 +115,7 @@ class SessionStream final : public Stream<v1::SessionRequest, v1::SessionRespons
   bool revoke_leases_ = false;
 
   std::size_t in_flight_ = 0;                        ///< Undecided operations.
-  google::protobuf::Arena arena_{arena_options()};   ///< Of what is pending_response.
+  google::protobuf::Arena arena_{arena_options()};   ///< Memory of pending_response_.
   v1::SessionResponse* pending_response_ = nullptr;  ///< Response being collected; null: none.
   std::uint64_t term_ = 0;
   core::Revision revision_{};

@@ -139,7 +139,7 @@ void SnapshotReadService::begin(const std::shared_ptr<Reading>& reading, bool is
       reading->reject(view.error());
     } else if (!reading->is_over()) {
       context_.write_header(*view, *reading->head.mutable_header());
-      reading->head.set_applied_index(view->log.applied);
+      reading->head.set_applied_index(view->log.applied_index);
       // The image is a consistent state at one revision, whatever is applied during the encoding.
       encode(core::image_of(view->state), reading);
     }

@@ -69,8 +69,8 @@ class Unary final : public Reply<Response> {
   using Handler = std::function<void(const Request&, const ReplyPtr<Response>&)>;
 
   /// `handler` outlives this.
-  Unary(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller, const Handler& asked)
-      : Reply<Response>(info, std::move(caller)), asked_(asked) {}
+  Unary(const grpc::CallInfo& info, std::unique_ptr<auth::Principal> caller, const Handler& handler)
+      : Reply<Response>(info, std::move(caller)), handler_(handler) {}
 
  private:
   void received(std::string_view message) override {
@@ -86,21 +86,20 @@ class Unary final : public Reply<Response> {
       this->finish({grpc::StatusCode::invalid_argument, "request message missing"});
       return;
     }
-    asked_(request_, std::static_pointer_cast<Reply<Response>>(this->shared_from_this()));
+    handler_(request_, std::static_pointer_cast<Reply<Response>>(this->shared_from_this()));
   }
 
-  const Handler& asked_;
+  const Handler& handler_;
   Request request_;
   bool has_request_ = false;
 };
 
 /// Factory for unary calls with this handler.
 template <class Request, class Response>
-[[nodiscard]] OpenCall unary_handler(typename Unary<Request, Response>::Handler asked) {
-  return [asked =
-              std::make_shared<const typename Unary<Request, Response>::Handler>(std::move(asked))](
-             const grpc::CallInfo& info, std::unique_ptr<auth::Principal> principal) {
-    return std::make_shared<Unary<Request, Response>>(info, std::move(principal), *asked);
+[[nodiscard]] OpenCall unary_handler(typename Unary<Request, Response>::Handler handler) {
+  return [handler = std::make_shared<const typename Unary<Request, Response>::Handler>(std::move(
+              handler))](const grpc::CallInfo& info, std::unique_ptr<auth::Principal> principal) {
+    return std::make_shared<Unary<Request, Response>>(info, std::move(principal), *handler);
   };
 }
 

@@ -31,11 +31,11 @@ struct LogPosition {
   std::uint64_t leader{};          ///< Member id of the leader; 0: unknown.
   std::string leader_address{};    ///< Client address of the leader; empty: unknown.
   std::uint64_t term{};            ///< Current term.
-  std::uint64_t commit{};          ///< Index of the last entry known to be durable on a majority.
-  std::uint64_t applied{};         ///< Index of the last entry that is in the state.
-  std::uint64_t first{};           ///< Index of the oldest entry in the log.
-  std::uint64_t last{};            ///< Index of the newest entry, durable or not.
-  std::uint64_t snapshot{};        ///< Last index of the newest snapshot on disk; 0: none.
+  std::uint64_t commit_index{};    ///< Index of the last entry known to be durable on a majority.
+  std::uint64_t applied_index{};   ///< Index of the last entry that is in the state.
+  std::uint64_t first_index{};     ///< Index of the oldest entry in the log.
+  std::uint64_t last_index{};      ///< Index of the newest entry, durable or not.
+  std::uint64_t snapshot_index{};  ///< Last index of the newest snapshot on disk; 0: none.
   std::uint64_t log_bytes{};       ///< Size of all segments on disk.
   std::uint64_t snapshot_bytes{};  ///< Size of the newest snapshot.
   bool has_space =
@@ -45,16 +45,16 @@ struct LogPosition {
 /// Status of a member of the group, as known to this member.
 struct MemberStatus {
   std::uint64_t id{};
-  bool is_voter = true;          ///< False: a standby, which receives the log and does not vote.
+  bool is_voter = true;          ///< False: a learner, which receives the log and does not vote.
   std::string peer_address{};    ///< Advertised address for peers.
   std::string client_address{};  ///< Advertised address for clients.
-  std::uint64_t match{};         ///< Last acknowledged index; known to the leader only.
+  std::uint64_t match_index{};   ///< Last acknowledged index; known to the leader only.
   std::chrono::milliseconds silent{};  ///< Time since its last message; known to the leader only.
   /// Newest cluster version that its program supports; 0: not connected.
   std::uint64_t newest_version{};
 };
 
-/// Adds a member: a standby until it has caught up with the log, then a voter.
+/// Adds a member: a learner until it has caught up with the log, then a voter.
 struct AddMember {
   std::uint64_t id{};
   std::string peer_address{};

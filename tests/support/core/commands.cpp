@@ -50,7 +50,7 @@ std::vector<Item> items_of(const Draw& draw, const World& world) {
   return items;
 }
 
-/// Mostly the token of a hold that is there; now and then of one that is not.
+/// Usually the token of an existing hold, sometimes of none.
 FencingToken token_of(const Draw& draw, const State& state) {
   const auto& holds = state.locks.holds();
   const auto index = draw.pick % (holds.size() + 1);
@@ -95,7 +95,7 @@ Command release_target(const Draw& draw, const World& world, const State& state)
           .range = range == nullptr ? std::nullopt : std::optional<BytesRange>(range->range)}};
 }
 
-/// Mostly a request that waits; now and then one that is over, or was never made.
+/// Usually a request that waits, sometimes one that has ended or never existed.
 Command abandon(const Draw& draw, const World& world, const State& state) {
   const auto& waits = state.locks.waits();
   const auto index = draw.pick % (waits.size() + 1);
@@ -106,7 +106,7 @@ Command abandon(const Draw& draw, const World& world, const State& state) {
   return Abandon{.lease = wait.lease, .request = wait.request};
 }
 
-/// Mostly of a hold that is there, by its holder; to whatever mode.
+/// Usually of an existing hold by its holder, to a random mode.
 Command downgrade(const Draw& draw, const World& world, const State& state) {
   const auto token = token_of(draw, state);
   const auto* hold = state.locks.find(token);
@@ -127,7 +127,7 @@ Command grant_lease(const Draw& draw) {
                     .user = users[draw.pick % users.size()]};
 }
 
-/// Mostly what the lease holds; now and then less, twice, or something else.
+/// Usually the holds of the lease, sometimes fewer, one twice, or others.
 Command confirm(const Draw& draw, const State& state) {
   const LeaseId lease{1 + draw.lease};
   const auto& holds = state.locks.owned(lease).holds;

@@ -53,7 +53,7 @@ class EtcdServer {
   void resume() const { process_->resume(); }
   [[nodiscard]] bool is_healthy() const;
 
-  /// Who is to be named by our own questions from now on.
+  /// Sets the credentials of all later requests of this object.
   void log_in(const std::string& user, const std::string& password);
   /// Asks its JSON interface; what it answers.
   [[nodiscard]] std::string ask(const std::string& path, const std::string& json) const;

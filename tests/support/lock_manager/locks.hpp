@@ -99,7 +99,7 @@ template <class Call>
   return eventually([&] { return wait_total(locks) == wanted; });
 }
 
-/// Is `cycle` the cycle `wanted`, wherever it begins?
+/// Whether `cycle` equals `wanted` up to rotation.
 [[nodiscard]] inline bool is_cycle(std::vector<TxnId> cycle, const std::vector<TxnId>& wanted) {
   const auto first = std::ranges::find(cycle, wanted.front());
   std::ranges::rotate(cycle, first);

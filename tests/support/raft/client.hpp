@@ -56,7 +56,7 @@ class RaftClient {
     store_.take_snapshot([&promise](Result<std::uint64_t> index) { promise.set_value(index); });
     return promise.get_future().get();
   }
-  /// Something of the state, by way of read().
+  /// Result of `question` on the state, through a linearizable read.
   template <class Question>
   auto ask(Question question) {
     std::promise<decltype(question(std::declval<const server::View&>()))> promise;

@@ -39,9 +39,9 @@ RaftGroup::RaftGroup(std::size_t initial_members, std::size_t others, RaftStoreO
     options.seed = static_cast<std::uint32_t>(id * 7919);
     machines_.push_back(std::make_unique<Machine>(*this, options));
     if (id <= initial_members) {
-      auto& platter = machines_.back()->platter();
-      platter.term = Term{1};
-      platter.entries = {{.term = Term{1},
+      auto& durable = machines_.back()->durable();
+      durable.term = Term{1};
+      durable.entries = {{.term = Term{1},
                           .type = EntryType::change,
                           .payload = std::make_shared<const std::string>(encode_members(members))}};
     }
@@ -81,12 +81,12 @@ void RaftGroup::pass(milliseconds time) {
 }
 
 void RaftGroup::deliver_due() {
-  while (!letters_.empty() && letters_.front().due <= now_) {
-    const auto letter = std::move(letters_.front());
-    letters_.pop_front();
-    auto& machine = at(letter.peer.get());
-    if (machine.is_up() && !cut_off_.contains(letter.from) && !cut_off_.contains(letter.peer)) {
-      machine.store().receive(letter.from, letter.message, now_);
+  while (!in_flight_.empty() && in_flight_.front().due <= now_) {
+    const auto message = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    auto& machine = at(message.peer.get());
+    if (machine.is_up() && !cut_off_.contains(message.from) && !cut_off_.contains(message.peer)) {
+      machine.store().receive(message.from, message.message, now_);
     }
   }
 }
@@ -107,7 +107,8 @@ RaftGroup::Machine& RaftGroup::elect() {
 
 void RaftGroup::crash(std::uint64_t id) {
   at(id).crash();
-  std::erase_if(letters_, [id](const Letter& letter) { return letter.from.get() == id; });
+  std::erase_if(in_flight_,
+                [id](const InFlightMessage& message) { return message.from.get() == id; });
 }
 
 void RaftGroup::boot(std::uint64_t id) {
@@ -150,14 +151,14 @@ Result<std::uint64_t> RaftGroup::take_snapshot(Machine& machine) {
 // Machine ----------------------------------------------------------------------------------------
 
 void RaftGroup::Machine::boot() {
-  RaftStoreState state{.recovered = {.term = platter_.term,
-                                     .voted_for = platter_.voted_for,
-                                     .first = platter_.first,
-                                     .entries = platter_.entries}};
-  if (platter_.snapshot.has_value()) {
-    state.machine = core::StateMachine(core::decode(*platter_.snapshot->body).value());
-    state.snapshot_bytes = platter_.snapshot->body->size();
-    state.recovered.snapshot = platter_.snapshot->mark;
+  RaftStoreState state{.recovered = {.term = durable_.term,
+                                     .voted_for = durable_.voted_for,
+                                     .first = durable_.first,
+                                     .entries = durable_.entries}};
+  if (durable_.snapshot.has_value()) {
+    state.machine = core::StateMachine(core::decode(*durable_.snapshot->body).value());
+    state.snapshot_bytes = durable_.snapshot->body->size();
+    state.recovered.snapshot = durable_.snapshot->mark;
   }
   store_ = std::make_unique<RaftStore>(options_, *this, std::move(state));
   store_->start(group_.now_);
@@ -179,8 +180,8 @@ void RaftGroup::Machine::work() {
   }
   if (auto plan = std::exchange(plan_, std::nullopt)) {
     auto body = std::make_shared<const std::string>(core::encode(plan->image));
-    if (!platter_.snapshot.has_value() || platter_.snapshot->mark.index < plan->mark.index) {
-      platter_.snapshot = {.mark = plan->mark, .body = body};
+    if (!durable_.snapshot.has_value() || durable_.snapshot->mark.index < plan->mark.index) {
+      durable_.snapshot = {.mark = plan->mark, .body = body};
       is_snapshot_unreadable = false;
     }
     store_->compacted(body->size(), group_.now_);
@@ -212,8 +213,8 @@ void RaftGroup::Machine::propose(core::Command command, server::Store::Decision 
 }
 
 void RaftGroup::Machine::save_vote(Term term, MemberId voted_for) {
-  platter_.term = term;
-  platter_.voted_for = voted_for;
+  durable_.term = term;
+  durable_.voted_for = voted_for;
 }
 
 void RaftGroup::Machine::append(Index first, const std::vector<Entry>& entries) {
@@ -230,16 +231,16 @@ void RaftGroup::Machine::install(const Snapshot& snapshot) {
 
 void RaftGroup::Machine::persist(const Write& write) {
   if (write.install.has_value()) {
-    platter_.snapshot = *write.install;
-    platter_.entries.clear();
-    platter_.first = next(write.install->mark.index);
+    durable_.snapshot = *write.install;
+    durable_.entries.clear();
+    durable_.first = next(write.install->mark.index);
     return;
   }
-  if (platter_.entries.empty()) {
-    platter_.first = write.first;
+  if (durable_.entries.empty()) {
+    durable_.first = write.first;
   }
-  platter_.entries.resize(write.first.get() - platter_.first.get());
-  platter_.entries.insert(platter_.entries.end(), write.entries.begin(), write.entries.end());
+  durable_.entries.resize(write.first.get() - durable_.first.get());
+  durable_.entries.insert(durable_.entries.end(), write.entries.begin(), write.entries.end());
 }
 
 core::StateMachine RaftGroup::Machine::restore(const Snapshot& snapshot,
@@ -248,9 +249,9 @@ core::StateMachine RaftGroup::Machine::restore(const Snapshot& snapshot,
 }
 
 void RaftGroup::Machine::cut(Index last) {
-  while (!platter_.entries.empty() && platter_.first <= last) {
-    platter_.entries.erase(platter_.entries.begin());
-    platter_.first = next(platter_.first);
+  while (!durable_.entries.empty() && durable_.first <= last) {
+    durable_.entries.erase(durable_.entries.begin());
+    durable_.first = next(durable_.first);
   }
 }
 
@@ -270,10 +271,10 @@ void RaftGroup::Machine::send(MemberId peer, Message message) {
   EXPECT_TRUE(std::ranges::find(known, peer, &Member::id) != known.end() ||
               !std::holds_alternative<AppendEntries>(message))
       << "member " << id().get() << " does not know the address of member " << peer.get();
-  group_.letters_.push_back({.from = id(),
-                             .peer = peer,
-                             .message = std::move(message),
-                             .due = group_.now_ + milliseconds(1)});
+  group_.in_flight_.push_back({.from = id(),
+                               .peer = peer,
+                               .message = std::move(message),
+                               .due = group_.now_ + milliseconds(1)});
 }
 
 void RaftGroup::Machine::send_snapshot(MemberId peer, Term term) {
@@ -282,7 +283,7 @@ void RaftGroup::Machine::send_snapshot(MemberId peer, Term term) {
     return;
   }
   ++group_.snapshots_sent;
-  send(peer, InstallSnapshot{.term = term, .snapshot = platter_.snapshot.value()});
+  send(peer, InstallSnapshot{.term = term, .snapshot = durable_.snapshot.value()});
 }
 
 std::optional<Versions> RaftGroup::Machine::versions_of(MemberId peer) const {

@@ -32,7 +32,7 @@ class RaftGroup {
   using Index = server::raft::Index;
 
   /// What survives a crash.
-  struct Platter {
+  struct DurableState {
     server::raft::Term term{};
     MemberId voted_for{};
     std::optional<server::raft::Snapshot> snapshot;
@@ -79,7 +79,7 @@ class RaftGroup {
 
   /// Proposes, and lets time pass until it is decided.
   Result<server::Decided> propose(Machine& machine, core::Command command);
-  /// By way of read().
+  /// Linearizable read of the encoded state.
   Result<std::string> read(Machine& machine);
   Result<void> change(Machine& machine, server::MemberChange change);
   Result<void> transfer(Machine& machine, std::uint64_t to);
@@ -90,7 +90,7 @@ class RaftGroup {
 
  private:
   friend class Machine;
-  struct Letter {
+  struct InFlightMessage {
     MemberId from;
     MemberId peer;
     server::raft::Message message;
@@ -101,7 +101,7 @@ class RaftGroup {
 
   Time now_{std::chrono::seconds(1000)};
   std::vector<std::unique_ptr<Machine>> machines_;
-  std::deque<Letter> letters_;
+  std::deque<InFlightMessage> in_flight_;
   std::set<MemberId> cut_off_;
 };
 
@@ -123,7 +123,7 @@ class RaftGroup::Machine final : public server::raft::Environment {
   [[nodiscard]] const core::State& state() const { return store_->state(); }
   [[nodiscard]] std::string state_bytes() const { return core::encode(store_->state()); }
   void propose(core::Command command, server::Store::Decision decided);
-  [[nodiscard]] Platter& platter() { return platter_; }
+  [[nodiscard]] DurableState& durable() { return durable_; }
 
   server::raft::Space space{.left = 1 << 20, .is_next_ready = true};
   bool is_disk_stuck = false;           ///< Nothing becomes durable.
@@ -163,7 +163,7 @@ class RaftGroup::Machine final : public server::raft::Environment {
 
   RaftGroup& group_;
   server::raft::RaftStoreOptions options_;
-  Platter platter_;
+  DurableState durable_;
   std::deque<Write> writes_;
   std::optional<server::raft::CompactionPlan> plan_;
   bool is_drain_wanted_ = false;

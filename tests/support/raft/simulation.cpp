@@ -17,7 +17,7 @@ constexpr std::uint64_t snapshot_every = 12;
 
 class World;
 
-struct Platter {  // What survives a crash.
+struct DurableState {  // What survives a crash.
   Term term{};
   MemberId voted_for{};
   Snapshot snapshot{};
@@ -55,7 +55,7 @@ struct Platter {  // What survives a crash.
   }
 };
 
-/// One write to a platter that is not durable yet.
+/// One write to the disk that is not durable yet.
 struct Write {
   std::optional<Snapshot> install;
   Index first{};
@@ -90,17 +90,17 @@ class Server {
   }
   [[nodiscard]] std::uint64_t life() const { return life_; }
   [[nodiscard]] MemberId id() const { return MemberId{slot_ + 1}; }
-  [[nodiscard]] Platter& platter() { return platter_; }
+  [[nodiscard]] DurableState& durable() { return durable_; }
 
  private:
   /// Calls the replica and carries out its actions.
   void enter(const std::function<void()>& event);
-  void carry_out(const SaveVote& action) { platter_.promise(action.term, action.voted_for); }
+  void carry_out(const SaveVote& action) { durable_.promise(action.term, action.voted_for); }
   void carry_out(WriteEntries& action);
   void carry_out(const WriteSnapshot& action);
   void carry_out(SendMessage& action) { send(action.peer, std::move(action.message)); }
   void carry_out(const SendSnapshot& action) {
-    send(action.peer, InstallSnapshot{.term = action.term, .snapshot = platter_.snapshot});
+    send(action.peer, InstallSnapshot{.term = action.term, .snapshot = durable_.snapshot});
   }
   void carry_out(const ApplyEntry& action);
   void carry_out(const RestoreState& action) { restore(action.snapshot); }
@@ -115,7 +115,7 @@ class Server {
   World& world_;
   std::size_t slot_;
   std::uint64_t life_ = 0;
-  Platter platter_;
+  DurableState durable_;
   std::deque<Write> writes_;
   milliseconds last_write_{};
   std::unique_ptr<Replica> replica_;
@@ -134,9 +134,9 @@ class World {
         encode_members({{.id = MemberId{1}}, {.id = MemberId{2}}, {.id = MemberId{3}}});
     for (std::size_t slot = 0; slot < member_count; ++slot) {
       servers_.push_back(std::make_unique<Server>(*this, slot));
-      auto& platter = servers_.back()->platter();
-      platter.term = Term{1};
-      platter.entries.push_back({.term = Term{1},
+      auto& durable = servers_.back()->durable();
+      durable.term = Term{1};
+      durable.entries.push_back({.term = Term{1},
                                  .type = EntryType::change,
                                  .payload = std::make_shared<const std::string>(members)});
     }
@@ -314,7 +314,7 @@ void World::watch_timer(Server& server) {
 
 void Server::boot() {
   ++life_;
-  platter_.settle();
+  durable_.settle();
   applied_ = Index{};
   chain_ = 0;
   is_taking_snapshot_ = false;
@@ -325,14 +325,14 @@ void Server::boot() {
                      .seed = static_cast<std::uint32_t>(world_.below(1U << 31)),
                      .entries_in_flight_max = 64,
                      .trailing = world_.below(2) == 0 ? 4U : 100U});
-  Recovered recovered{.term = platter_.term,
-                      .voted_for = platter_.voted_for,
+  Recovered recovered{.term = durable_.term,
+                      .voted_for = durable_.voted_for,
                       .snapshot = std::nullopt,
-                      .first = platter_.first,
-                      .entries = platter_.entries};
-  if (platter_.snapshot.mark.index != Index{}) {
-    restore(platter_.snapshot);
-    recovered.snapshot = platter_.snapshot.mark;
+                      .first = durable_.first,
+                      .entries = durable_.entries};
+  if (durable_.snapshot.mark.index != Index{}) {
+    restore(durable_.snapshot);
+    recovered.snapshot = durable_.snapshot.mark;
   }
   enter([&] { replica_->start(std::move(recovered)); });
   world_.watch_timer(*this);
@@ -407,15 +407,15 @@ void Server::write_done() {
 
 void Server::persist(const Write& write) {
   if (write.install.has_value()) {
-    if (write.install->mark.index > platter_.snapshot.mark.index) {
-      platter_.snapshot = *write.install;
+    if (write.install->mark.index > durable_.snapshot.mark.index) {
+      durable_.snapshot = *write.install;
     }
-    platter_.entries.clear();
-    platter_.first = next(write.install->mark.index);
+    durable_.entries.clear();
+    durable_.first = next(write.install->mark.index);
     return;
   }
   for (std::size_t i = 0; i < write.entries.size(); ++i) {
-    platter_.append(next(write.first, i), write.entries[i]);
+    durable_.append(next(write.first, i), write.entries[i]);
   }
 }
 
@@ -438,11 +438,11 @@ void Server::consider_snapshot() {
 void Server::snapshot_done(const SnapshotMark& mark, const Bytes& body) {
   is_taking_snapshot_ = false;
   ++world_.result_.snapshots;
-  if (mark.index > platter_.snapshot.mark.index) {
-    platter_.snapshot = {.mark = mark, .body = body};
+  if (mark.index > durable_.snapshot.mark.index) {
+    durable_.snapshot = {.mark = mark, .body = body};
   }
   enter([&] { replica_->snapshot_taken(mark); });
-  platter_.cut(Index{replica_->log().first().get() - 1});
+  durable_.cut(Index{replica_->log().first().get() - 1});
 }
 
 void Server::send(MemberId peer, Message message) {

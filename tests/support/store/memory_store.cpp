@@ -20,7 +20,7 @@ MemoryStore::MemoryStore(const Options& options)
   log_ = {.is_leader = options.leads,
           .leader = options.leads ? options.identity.member : 0,
           .term = 1,
-          .first = 1};
+          .first_index = 1};
 }
 
 MemoryStore::~MemoryStore() {
@@ -87,8 +87,8 @@ void MemoryStore::peek(OnRead on_read) {
 
 void MemoryStore::take_snapshot(std::move_only_function<void(Result<std::uint64_t>)> done) {
   on_loop([this, done = std::move(done)]() mutable {
-    log_.snapshot = log_.applied;
-    done(log_.snapshot);
+    log_.snapshot_index = log_.applied_index;
+    done(log_.snapshot_index);
   });
 }
 
@@ -276,7 +276,7 @@ void MemoryStore::apply(Proposal proposal) {
     other->on_loop(
         [other, command = proposal.command, time] { other->apply_foreign(command, time); });
   }
-  log_.commit = log_.applied = log_.last = log_.last + 1;
+  log_.commit_index = log_.applied_index = log_.last_index = log_.last_index + 1;
   log_.log_bytes += 64;
   proposal.decided(
       server::Decided{.outcome = applied.outcome, .revision = applied.revision, .term = log_.term});
@@ -286,7 +286,7 @@ void MemoryStore::apply(Proposal proposal) {
 
 void MemoryStore::apply_foreign(const core::Command& command, core::ClusterTime time) {
   const auto applied = machine_.apply(command, {.time = time});
-  log_.commit = log_.applied = log_.last = log_.last + 1;
+  log_.commit_index = log_.applied_index = log_.last_index = log_.last_index + 1;
   tell(applied, {});
 }
 

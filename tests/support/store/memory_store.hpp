@@ -30,7 +30,8 @@ enum class Time : std::uint8_t { manual, real };
 ///     store.ask(core::GrantLease{...});
 ///     store.advance(30s);               // and everything expires
 ///
-/// Thread safe. What ask(), look(), advance() and the like return has happened, listeners included.
+/// Thread safe. When ask(), look(), advance() and similar calls return, the listeners have been
+/// called.
 class MemoryStore final : public server::Store {
  public:
   struct Options {
@@ -86,7 +87,7 @@ class MemoryStore final : public server::Store {
   /// Whatever is applied here from now on is applied there too, in the same order. REQUIRES: before
   /// start(); they live as long.
   void replicate_to(std::vector<MemoryStore*> others) { others_ = std::move(others); }
-  /// Who is in the group; change_members() works on this.
+  /// Sets the members of the group; change_members() modifies them.
   void set_members(std::vector<server::MemberStatus> members);
   /// What transfer_leadership() does; REQUIRES: before start(). By default this member then follows
   /// the other.

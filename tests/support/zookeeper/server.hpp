@@ -63,8 +63,8 @@ class ZookeeperServers {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
-/// A session of its own, by the C client and nothing of ours: what an operator has, or a program
-/// with another library. Calls wait, and throw if they fail.
+/// Session on the C client without Tenure, like that of an operator or of another library. Calls
+/// wait, and throw if they fail.
 class ZookeeperShell {
  public:
   struct Options {

@@ -167,7 +167,7 @@ TEST(Connect, an_invalid_url_option_is_reported_with_its_position) {
   EXPECT_EQ(error_of("memory"), Errc::invalid_argument);
   EXPECT_EQ(error_of("nosuch://a"), Errc::unsupported);
   EXPECT_NE(error_of("nosuch://a").detail.find("memory://"), std::string::npos);
-  // As the daemon is called: no library of ours knows it.
+  // The name of the daemon is not a scheme.
   EXPECT_EQ(error_of("tenured://a"), Errc::unsupported);
   EXPECT_EQ(error_of("tenured://a").detail.find("tenure::"), std::string::npos);
   EXPECT_EQ(error_of("memory://a?colour=red"), Errc::invalid_argument);

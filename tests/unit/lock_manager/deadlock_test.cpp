@@ -100,7 +100,7 @@ TEST(Deadlocks, locks_acquired_by_try_acquire_are_edges) {
   ASSERT_TRUE(locks.request(t2, row_a, exclusive).is_waiting());
 
   EXPECT_TRUE(refused(locks.try_acquire(t1, row_b, exclusive), Errc::would_block))
-      << "who does not wait closes no cycle";
+      << "a request that does not wait closes no cycle";
   EXPECT_TRUE(gives_way(locks.request(t1, row_b, exclusive), t2));
 }
 
@@ -259,8 +259,8 @@ TEST(Deadlocks, every_call_on_demand_finds_another_deadlock_until_none_is_left) 
   EXPECT_EQ(locks.find_deadlock(), std::nullopt);
 }
 
-// 004-B17: t1 waits for row B in one thread and gets more of row A in another; t2, who was not
-// held up by t1 before, is now. No new wait begins, and yet the cycle is closed.
+// 004-B17: t1 waits for row B in one thread and gets more of row A in another; t1 did not
+// block t2 before, and does now. No new wait begins, and yet the cycle is closed.
 TEST(Deadlocks, a_grant_to_a_transaction_that_waits_elsewhere_may_close_a_cycle) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, intention_shared).value();

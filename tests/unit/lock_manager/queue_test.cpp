@@ -146,7 +146,7 @@ TEST(Queues, release_all_hands_every_lock_over) {
   EXPECT_EQ(locks.mode_held(t4, keys(space_a, 1, 2)), shared);
 }
 
-// 004-B1: who was granted bars newcomers at once, before it knows of it itself.
+// 004-B1: a granted waiter bars later requests at once, before its thread has run.
 TEST(Queues, no_request_overtakes_between_the_release_and_the_claim) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();

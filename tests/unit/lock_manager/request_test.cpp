@@ -84,7 +84,7 @@ TEST(Requests, a_request_for_a_held_lock_is_granted_and_counted) {
   EXPECT_EQ(locks.mode_held(t1, row_a), exclusive);
 }
 
-// A pending request for less is replaced, and so stands behind who came in between.
+// A stronger request replaces the pending one, and is queued behind requests that came in between.
 TEST(Requests, another_mode_replaces_the_pending_one_at_the_end_of_the_queue) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();

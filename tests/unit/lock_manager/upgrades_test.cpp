@@ -123,7 +123,7 @@ TEST(Upgrades, a_waiting_writer_does_not_bar_an_upgrade) {
   EXPECT_TRUE(succeeded(locks.try_acquire(t1, row_a, shared)));
 }
 
-// 004-B2: t2's IX is compatible with every holder, but would starve t1, who came before.
+// 004-B2: t2's IX is compatible with every holder, but would starve t1, which waits ahead of it.
 TEST(Upgrades, an_upgrade_does_not_overtake_an_upgrade_it_conflicts_with) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, intention_exclusive).value();
@@ -233,7 +233,7 @@ TEST(Downgrades, the_count_survives_a_downgrade) {
   EXPECT_EQ(locks.mode_held(t1, row_a), std::nullopt);
 }
 
-// 004-B14: only who can proceed now is let in; the order of the queue stands.
+// 004-B14: only waiters that can proceed are granted; the order of the queue does not change.
 TEST(Downgrades, a_downgrade_grants_no_waiter_out_of_turn) {
   const LockManager locks;
   locks.try_acquire(t1, row_a, exclusive).value();

@@ -136,7 +136,7 @@ TEST(WaitForGraphs, a_cycle_from_a_transaction_begins_with_it) {
   EXPECT_EQ(graph.cycle_from(t2), (std::vector{t2, t3, t1}));
 }
 
-// 004-B9: the document's graph blamed who only waits for members of a cycle.
+// 004-B9: the document's graph reported transactions that only wait for members of a cycle.
 TEST(WaitForGraphs, a_transaction_that_only_leads_to_a_cycle_is_on_none) {
   WaitForGraph graph;
   graph.add_wait(t1, t2);

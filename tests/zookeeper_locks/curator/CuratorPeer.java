@@ -73,7 +73,7 @@ final class CuratorPeer {
     }
   }
 
-  private static String obey(CuratorFramework client, Map<String, InterProcessLock> locks,
+  private static String execute(CuratorFramework client, Map<String, InterProcessLock> locks,
                              String[] words) throws Exception {
     switch (words[1]) {
       case "acquire":
@@ -105,7 +105,7 @@ final class CuratorPeer {
           .execute(() -> {
             String answer;
             try {
-              answer = obey(client, locks, words);
+              answer = execute(client, locks, words);
             } catch (Exception problem) {
               answer = problem.toString();
             }

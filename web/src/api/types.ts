@@ -63,7 +63,7 @@ export interface LockPage {
 }
 
 export interface Lease {
-  id: string;
+  lease: string;
   client: string;
   user: string;
   address: string;
@@ -109,19 +109,19 @@ export interface LogPosition {
   leader: string;
   leader_address: string;
   term: string;
-  commit: string;
-  applied: string;
-  first: string;
-  last: string;
-  snapshot: string;
+  commit_index: string;
+  applied_index: string;
+  first_index: string;
+  last_index: string;
+  snapshot_index: string;
   log_bytes: number;
   snapshot_bytes: number;
   has_space: boolean;
 }
 
 export interface Status {
-  cluster_id: string;
-  member_id: string;
+  cluster: string;
+  member: string;
   name: string;
   labels: string;
   version: string;
@@ -136,24 +136,24 @@ export interface Status {
 }
 
 export interface Member {
-  id: string;
+  member: string;
   is_voter: boolean;
   is_leader: boolean;
   peer_address: string;
   client_address: string;
   newest_version?: string; ///< Newest cluster version its program supports, if it is connected.
-  match?: string;
+  match_index?: string;
   silent_ms?: number;
 }
 
 export interface Cluster {
-  cluster_id: string;
-  member_id: string;
+  cluster: string;
+  member: string;
   role: "leader" | "follower";
   leader: string;
   leader_address: string;
   term: string;
-  commit: string;
+  commit_index: string;
   cluster_version: string; ///< Version of the replicated formats in use.
   members: Member[];
 }

@@ -26,7 +26,7 @@ export async function read_leases(): Promise<LeaseList> {
   return { rows, is_cut: next !== undefined };
 }
 
-export type LeaseSort = "id" | "client" | "left" | "holds" | "waits";
+export type LeaseSort = "lease" | "client" | "left" | "holds" | "waits";
 
 export function arrange_leases(rows: readonly LeaseRow[], search: string, sort: LeaseSort,
                                is_descending: boolean): LeaseRow[] {
@@ -34,7 +34,7 @@ export function arrange_leases(rows: readonly LeaseRow[], search: string, sort: 
   const sign = is_descending ? -1 : 1;
   const value = (row: LeaseRow): number | string => {
     switch (sort) {
-      case "id": return row.id.padStart(20, "0");
+      case "lease": return row.lease.padStart(20, "0");
       case "client": return row.client;
       case "left": return row.left_ms + row.at;
       case "holds": return row.hold_count;
@@ -43,7 +43,7 @@ export function arrange_leases(rows: readonly LeaseRow[], search: string, sort: 
   };
   return rows
     .filter((row) => !wanted || row.client.toLowerCase().includes(wanted) ||
-      row.id.includes(wanted) || row.address.includes(wanted))
+      row.lease.includes(wanted) || row.address.includes(wanted))
     .sort((left, right) => {
       const [a, b] = [value(left), value(right)];
       return a < b ? -sign : a > b ? sign : 0;

@@ -1,4 +1,4 @@
-// Is this a phone?
+// Whether the viewport is as narrow as that of a phone.
 
 import { useEffect, useState } from "preact/hooks";
 

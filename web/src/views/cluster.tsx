@@ -31,7 +31,7 @@ export function ClusterView() {
           </span>
           <span>term {cluster.term}</span>
           <span data-testid="cluster-version">cluster version {cluster.cluster_version}</span>
-          <span>cluster <span class="mono">{cluster.cluster_id}</span></span>
+          <span>cluster <span class="mono">{cluster.cluster}</span></span>
         </div>
       </header>
       {!has_leader && (
@@ -40,7 +40,8 @@ export function ClusterView() {
       )}
       <section class="members" aria-label="Members">
         {cluster.members.map((member) =>
-          <MemberCard key={member.id} member={member} cluster={cluster} last={here.log.last} />)}
+          <MemberCard key={member.member} member={member} cluster={cluster}
+                      last={here.log.last_index} />)}
       </section>
       {cluster.members.length < 2 && (
         <p class="quiet">A single member is durable, but unavailable while its machine is down.
@@ -59,18 +60,18 @@ export function ClusterView() {
 
 function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
   const { member, cluster } = props;
-  const is_here = member.id === cluster.member_id;
+  const is_here = member.member === cluster.member;
   const is_silent = !member.is_leader && (member.silent_ms ?? 0) > silent_max_ms;
-  const is_known = member.match !== undefined;
-  const lag = is_known ? Number(BigInt(props.last) - BigInt(member.match!)) : 0;
+  const is_known = member.match_index !== undefined;
+  const lag = is_known ? Number(BigInt(props.last) - BigInt(member.match_index!)) : 0;
   const share = is_known && props.last !== "0"
-    ? Number(BigInt(member.match!) * 1000n / BigInt(props.last)) / 1000 : 0;
+    ? Number(BigInt(member.match_index!) * 1000n / BigInt(props.last)) / 1000 : 0;
   return (
     <article class={`card member ${member.is_leader ? "is-leader" : ""} ` +
-                    (is_silent ? "is-silent" : "")} data-member={member.id}>
+                    (is_silent ? "is-silent" : "")} data-member={member.member}>
       <header>
         <span class="member-light" aria-hidden="true" />
-        <h2>Member {member.id}</h2>
+        <h2>Member {member.member}</h2>
         {is_here && <span class="tag">this member</span>}
         <span class="member-role">
           {member.is_leader ? "leader" : member.is_voter ? "follower" : "learner"}
@@ -85,13 +86,13 @@ function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
           title="Newest cluster version its program supports; known for connected members">
           {member.newest_version ?? "–"}</dd></div>
         {is_known && <div><dt>Replicated up to</dt><dd class="mono" data-testid="match">
-          {member.match}</dd></div>}
+          {member.match_index}</dd></div>}
         {is_known && !member.is_leader && <div><dt>Lag</dt>
           <dd>{lag <= 0 ? "none" : plural(lag, "entry", "entries")}</dd></div>}
         {member.silent_ms !== undefined && !member.is_leader &&
           <div><dt>Last contact</dt><dd>{duration(member.silent_ms)} ago</dd></div>}
       </dl>
-      {is_known && <div class="progress" title={`${member.match} of ${props.last}`}>
+      {is_known && <div class="progress" title={`${member.match_index} of ${props.last}`}>
         <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, share))})` }} /></div>}
       {is_silent && <p class="error"><Icon name="alert" />No contact. Check that the member is
         running and reachable from this one.</p>}
@@ -102,8 +103,8 @@ function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
 /// Log positions of this member: first entry kept, snapshot, applied, committed, last.
 function LogCard(props: { log: LogPosition }) {
   const { log } = props;
-  const first = Number(log.first);
-  const last = Math.max(Number(log.last), first + 1);
+  const first = Number(log.first_index);
+  const last = Math.max(Number(log.last_index), first + 1);
   const share = (index: string) =>
     `${Math.max(0, Math.min(100, (Number(index) - first) * 100 / (last - first)))}%`;
   return (
@@ -112,17 +113,17 @@ function LogCard(props: { log: LogPosition }) {
       {!log.has_space && <p class="error" role="alert"><Icon name="alert" />The disk is full: new
         commands are rejected until space is free.</p>}
       <div class="log-bar" aria-hidden="true">
-        <span class="log-committed" style={{ width: share(log.commit) }} />
-        {Number(log.snapshot) >= first &&
-          <span class="log-snapshot" style={{ left: share(log.snapshot) }} />}
+        <span class="log-committed" style={{ width: share(log.commit_index) }} />
+        {Number(log.snapshot_index) >= first &&
+          <span class="log-snapshot" style={{ left: share(log.snapshot_index) }} />}
       </div>
       <dl class="facts">
-        <div><dt>First kept</dt><dd class="mono">{log.first}</dd></div>
+        <div><dt>First kept</dt><dd class="mono">{log.first_index}</dd></div>
         <div><dt>Snapshot</dt>
-          <dd class="mono">{log.snapshot === "0" ? "none" : log.snapshot}</dd></div>
-        <div><dt>Applied</dt><dd class="mono" data-testid="applied">{log.applied}</dd></div>
-        <div><dt>Committed</dt><dd class="mono">{log.commit}</dd></div>
-        <div><dt>Last</dt><dd class="mono">{log.last}</dd></div>
+          <dd class="mono">{log.snapshot_index === "0" ? "none" : log.snapshot_index}</dd></div>
+        <div><dt>Applied</dt><dd class="mono" data-testid="applied">{log.applied_index}</dd></div>
+        <div><dt>Committed</dt><dd class="mono">{log.commit_index}</dd></div>
+        <div><dt>Last</dt><dd class="mono">{log.last_index}</dd></div>
         <div><dt>Log on disk</dt><dd>{bytes(log.log_bytes)}</dd></div>
         <div><dt>Snapshot on disk</dt><dd>{bytes(log.snapshot_bytes)}</dd></div>
       </dl>

@@ -33,10 +33,10 @@ export function LeaseView(props: { id: string }) {
     <>
       <header class="page-head">
         <a class="back" href="#/leases"><Icon name="back" />Leases</a>
-        <h1><span class="dot" style={{ "--hue": String(hue(lease.id)) }} />
+        <h1><span class="dot" style={{ "--hue": String(hue(lease.lease)) }} />
           {lease.client || "Unnamed client"}</h1>
         <div class="page-facts">
-          <span class="mono">{lease.id}</span><Copied text={lease.id} what="lease id" />
+          <span class="mono">{lease.lease}</span><Copied text={lease.lease} what="lease id" />
           {lease.address && <span>{lease.address}</span>}
         </div>
       </header>

@@ -17,7 +17,7 @@ import { lease_link } from "../router";
 const order = signal<{ search: string; sort: LeaseSort; is_descending: boolean }>(
   { search: "", sort: "left", is_descending: false });
 
-const columns: [LeaseSort, string][] = [["client", "Client"], ["id", "Lease"],
+const columns: [LeaseSort, string][] = [["client", "Client"], ["lease", "Lease"],
   ["left", "Time left"], ["holds", "Holds"], ["waits", "Waits"]];
 
 export function Leases() {
@@ -61,7 +61,7 @@ export function Leases() {
               a client connects and acquires a lock.</p>
           </Empty>
         : <VirtualList items={rows} label="Leases" row_height={is_narrow ? 72 : 48} columns={5}
-            key_of={(row) => row.id} link_of={(row) => lease_link(row.id)} head={<Head />}
+            key_of={(row) => row.lease} link_of={(row) => lease_link(row.lease)} head={<Head />}
             render={(row) => <Cells row={row} />} />}
     </>
   );
@@ -104,13 +104,13 @@ function Cells(props: { row: LeaseRow }) {
   return (
     <div class="cells lease-columns" role="presentation">
       <span role="cell" class="col-client">
-        <a class="owner" href={lease_link(row.id)}>
-          <span class="dot" style={{ "--hue": String(hue(row.id)) }} />
+        <a class="owner" href={lease_link(row.lease)}>
+          <span class="dot" style={{ "--hue": String(hue(row.lease)) }} />
           <span>{row.client || "unnamed client"}</span>
         </a>
         <span class="quiet hide-narrow">{row.address}</span>
       </span>
-      <span role="cell" class="col-id mono" title={row.id}>{short_id(row.id)}</span>
+      <span role="cell" class="col-id mono" title={row.lease}>{short_id(row.lease)}</span>
       <span role="cell" class="col-left"><TimeLeft of={row} at={row.at} /></span>
       <span role="cell" class="col-holds number">
         {row.hold_count > 0 && count(row.hold_count)}

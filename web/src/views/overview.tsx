@@ -38,17 +38,17 @@ export function Overview() {
           { series: "expired", label: "expired", colour: "--bad" },
         ]} />
         <Chart title="Time to acquire: p50, p99" format={latency} is_log lines={[
-          { series: "acquire_p50", label: "p50", colour: "--held" },
-          { series: "acquire_p99", label: "p99", colour: "--wait" },
+          { series: "acquire_p50_seconds", label: "p50", colour: "--held" },
+          { series: "acquire_p99_seconds", label: "p99", colour: "--wait" },
         ]} />
         <Chart title="Holds and waits" format={rate} lines={[
           { series: "holds", label: "held", colour: "--held", fill: true },
           { series: "waits", label: "waiting", colour: "--wait", fill: true },
         ]} />
         <Chart title="Time to commit: p50, p99" format={latency} is_log lines={[
-          { series: "commit_p50", label: "p50", colour: "--lease" },
-          { series: "commit_p99", label: "p99", colour: "--wait" },
-          { series: "fsync_p99", label: "fsync p99", colour: "--ink-3" },
+          { series: "commit_p50_seconds", label: "p50", colour: "--lease" },
+          { series: "commit_p99_seconds", label: "p99", colour: "--wait" },
+          { series: "fsync_p99_seconds", label: "fsync p99", colour: "--ink-3" },
         ]} />
       </section>
       <section class="pair">

@@ -342,7 +342,7 @@ TEST(HttpHistory, rates_are_per_second_and_only_new_samples_are_returned) {
   const auto all = history.write(0);
   EXPECT_HAS(all, R"("last":2,"series":{"granted":[10,0],)");
   EXPECT_HAS(all, R"("locks":[2,3])");
-  EXPECT_HAS(all, R"("acquire_p50":[null,null])");
+  EXPECT_HAS(all, R"("acquire_p50_seconds":[null,null])");
   EXPECT_HAS(history.write(1), R"("granted":[0],)");
   EXPECT_HAS(history.write(2), R"("granted":[],)");
 }

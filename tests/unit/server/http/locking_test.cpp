@@ -168,7 +168,8 @@ TEST(HttpLocking, a_timed_out_store_leaves_no_lock) {
 
 TEST(HttpLocking, the_end_of_a_lease_releases_all_its_locks) {
   HttpService service;
-  const auto lease = field(service.post("/v1/leases", R"({"ttl_ms":9000,"client":"job"})"), "id");
+  const auto lease =
+      field(service.post("/v1/leases", R"({"ttl_ms":9000,"client":"job"})"), "lease");
   const auto under = R"({"lease":")" + lease + "\"";
   EXPECT_EQ(status_of(service.post("/v1/locks/a:acquire", under + '}')), 200);
   const auto second = service.post("/v1/locks/b:acquire", under + R"(,"mode":"S"})");
@@ -190,7 +191,7 @@ TEST(HttpLocking, the_end_of_a_lease_releases_all_its_locks) {
 // The response was lost, and the client retries.
 TEST(HttpLocking, a_repeated_request_returns_the_same_token) {
   HttpService service;
-  const auto lease = field(service.post("/v1/leases"), "id");
+  const auto lease = field(service.post("/v1/leases"), "lease");
   const auto body = R"({"lease":")" + lease + R"(","request":"99"})";
 
   const auto first = service.post("/v1/locks/a:acquire", body);

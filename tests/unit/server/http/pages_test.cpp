@@ -125,11 +125,11 @@ TEST(HttpPages, leases_show_their_client_holds_and_waits) {
   service.store.advance(10s);
 
   const auto list = body_of(service.get("/v1/leases?limit=1"));
-  EXPECT_HAS(list, R"("leases":[{"id":"7","client":"client 7","user":"","address":"10.0.0.1:5",)"
+  EXPECT_HAS(list, R"("leases":[{"lease":"7","client":"client 7","user":"","address":"10.0.0.1:5",)"
                    R"("ttl_ms":30000,)"
                    R"("left_ms":20000,"lived_ms":10000,"seen_ago_ms":10000,"create_revision":"1",)"
                    R"("hold_count":1,"wait_count":0}],"next":"7"})");
-  EXPECT_HAS(body_of(service.get("/v1/leases?after=7")), R"("leases":[{"id":"8")");
+  EXPECT_HAS(body_of(service.get("/v1/leases?after=7")), R"("leases":[{"lease":"8")");
   EXPECT_HAS(body_of(service.get("/v1/leases/7")), R"("locks":[{"name":"a")");
   EXPECT_HAS(body_of(service.get("/v1/leases/8")), R"("queue":[{"owner":"owner 8")");
   EXPECT_EQ(status_of(service.get("/v1/leases/9")), 404);
@@ -142,7 +142,7 @@ TEST(HttpPages, the_status_shows_the_identity_and_position_of_the_member) {
 
   const auto page = body_of(service.get("/v1/status"));
 
-  EXPECT_HAS(page, R"({"cluster_id":"12648430","member_id":"1",)");
+  EXPECT_HAS(page, R"({"cluster":"12648430","member":"1",)");
   EXPECT_HAS(page, R"("version":"1.2.3")");
   EXPECT_HAS(page, R"("role":"leader","revision":"1")");
   EXPECT_HAS(page, R"("leases":1)");
@@ -155,24 +155,25 @@ TEST(HttpPages, every_member_shows_the_cluster_and_its_leader) {
                               .is_voter = false,
                               .peer_address = "10.0.0.2:7422",
                               .client_address = "10.0.0.2:7420",
-                              .match = 17,
+                              .match_index = 17,
                               .silent = 40ms},
                              {.id = 1,
                               .peer_address = "10.0.0.1:7422",
                               .client_address = "10.0.0.1:7420",
-                              .match = 18,
+                              .match_index = 18,
                               .newest_version = 2}});
   service.store.lead(true);
 
-  EXPECT_EQ(body_of(service.get("/v1/cluster")),
-            R"({"cluster_id":"12648430","member_id":"1","role":"leader","leader":"1",)"
-            R"("leader_address":"10.0.0.1:7420","term":"1","commit":"0",)"
-            R"("cluster_version":"2","members":[)"
-            R"({"id":"1","is_voter":true,"is_leader":true,"peer_address":"10.0.0.1:7422",)"
-            R"("client_address":"10.0.0.1:7420","newest_version":"2","match":"18","silent_ms":0},)"
-            R"({"id":"2","is_voter":false,"is_leader":false,"peer_address":"10.0.0.2:7422",)"
-            R"("client_address":"10.0.0.2:7420","match":"17","silent_ms":40}]})"
-            "\n");
+  EXPECT_EQ(
+      body_of(service.get("/v1/cluster")),
+      R"({"cluster":"12648430","member":"1","role":"leader","leader":"1",)"
+      R"("leader_address":"10.0.0.1:7420","term":"1","commit_index":"0",)"
+      R"("cluster_version":"2","members":[)"
+      R"({"member":"1","is_voter":true,"is_leader":true,"peer_address":"10.0.0.1:7422",)"
+      R"("client_address":"10.0.0.1:7420","newest_version":"2","match_index":"18","silent_ms":0},)"
+      R"({"member":"2","is_voter":false,"is_leader":false,"peer_address":"10.0.0.2:7422",)"
+      R"("client_address":"10.0.0.2:7420","match_index":"17","silent_ms":40}]})"
+      "\n");
 
   service.store.follow(2, "10.0.0.2:7420");
   const auto page = body_of(service.get("/v1/cluster"));

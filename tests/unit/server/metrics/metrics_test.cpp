@@ -40,7 +40,7 @@ class MetricsTest : public core::CoreTest {
 
   /// The exported value of a series; empty if it does not exist.
   std::string value(const std::string& series) {
-    const LogPosition log{.is_leader = true, .term = 3, .commit = 9, .applied = 8};
+    const LogPosition log{.is_leader = true, .term = 3, .commit_index = 9, .applied_index = 8};
     metrics.observe({.state = machine.state(), .log = log, .now = machine.state().now});
     const auto text = "\n" + metrics.text();
     const auto at = text.find("\n" + series + " ");

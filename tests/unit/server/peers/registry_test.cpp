@@ -21,8 +21,8 @@ Member voter(MemberId id) {
   return {.id = id};
 }
 
-Member standby(MemberId id) {
-  return {.id = id, .role = MemberRole::standby};
+Member learner(MemberId id) {
+  return {.id = id, .role = MemberRole::learner};
 }
 
 class PeersRegistry : public ::testing::Test {
@@ -58,10 +58,10 @@ TEST_F(PeersRegistry, a_voter_with_a_new_incarnation_is_refused_also_after_a_res
   EXPECT_EQ(known.verify(three, Incarnation{6}), "");
 }
 
-// A standby does not vote, so an interrupted attempt to join may be repeated with a new directory.
-TEST_F(PeersRegistry, a_standby_may_have_a_new_incarnation) {
+// A learner does not vote, so an interrupted attempt to join may be repeated with a new directory.
+TEST_F(PeersRegistry, a_learner_may_have_a_new_incarnation) {
   auto known = open();
-  known.set_members({voter(three), standby(two)});
+  known.set_members({voter(three), learner(two)});
 
   EXPECT_EQ(known.verify(two, Incarnation{5}), "");
   EXPECT_EQ(known.verify(two, Incarnation{6}), "");
@@ -74,7 +74,7 @@ TEST_F(PeersRegistry, a_standby_may_have_a_new_incarnation) {
 // The directory may be replaced again between the last handshake and the promotion.
 TEST_F(PeersRegistry, a_member_promoted_while_offline_is_recorded_when_it_connects) {
   auto known = open();
-  known.set_members({voter(three), standby(two)});
+  known.set_members({voter(three), learner(two)});
   EXPECT_EQ(known.verify(two, Incarnation{5}), "");
   known.forget(two);
   known.set_members({voter(three), voter(two)});
@@ -89,7 +89,7 @@ TEST_F(PeersRegistry, a_member_removed_and_added_again_may_have_a_new_incarnatio
   EXPECT_EQ(known.verify(two, Incarnation{5}), "");
   known.set_members({voter(three)});
   EXPECT_EQ(known.verify(two, Incarnation{6}), "");
-  known.set_members({voter(three), standby(two)});
+  known.set_members({voter(three), learner(two)});
   known.set_members({voter(three), voter(two)});
 
   EXPECT_EQ(known.verify(two, Incarnation{6}), "");

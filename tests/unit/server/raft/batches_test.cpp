@@ -24,7 +24,7 @@ TEST(RaftBatches, commands_that_arrive_during_a_write_form_one_entry) {
   auto& leader = group.elect();
   group.pass(milliseconds(100));
   group.disk_delay = milliseconds(10);
-  const auto before = leader.store().position().last;
+  const auto before = leader.store().position().last_index;
   std::uint64_t decided = 0;
 
   for (std::uint64_t lease = 1; lease <= 5; ++lease) {
@@ -32,9 +32,9 @@ TEST(RaftBatches, commands_that_arrive_during_a_write_form_one_entry) {
     group.pass(milliseconds(1));
   }
 
-  EXPECT_EQ(leader.store().position().last, before + 1);
+  EXPECT_EQ(leader.store().position().last_index, before + 1);
   ASSERT_TRUE(group.eventually([&] { return decided == 5; }));
-  EXPECT_EQ(leader.store().position().last, before + 2);
+  EXPECT_EQ(leader.store().position().last_index, before + 2);
 }
 
 // Otherwise the disk would be idle while the member applies the entry and replies.
@@ -43,12 +43,12 @@ TEST(RaftBatches, the_next_entry_is_on_its_way_to_the_disk_before_the_last_one_i
   auto& alone = group.at(1);
   group.pass(milliseconds(5));
   group.disk_delay = milliseconds(10);
-  const auto before = alone.store().position().last;
+  const auto before = alone.store().position().last_index;
   std::vector<std::uint64_t> last_when_decided;
 
   for (std::uint64_t lease = 1; lease <= 2; ++lease) {
     alone.propose(grant(lease), [&](const Result<Decided>&) {
-      last_when_decided.push_back(alone.store().position().last);
+      last_when_decided.push_back(alone.store().position().last_index);
     });
     group.pass(milliseconds(1));
   }

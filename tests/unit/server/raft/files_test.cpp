@@ -66,10 +66,10 @@ TEST(RaftFile, a_failed_writeback_is_reported) {
   const TemporaryFolder folder;
   auto file = File::open(folder / "file", File::Mode::create).value();
   ASSERT_TRUE(file.write_at(0, "part").has_value());
-  EXPECT_TRUE(file.push_out(0, 4).has_value());
+  EXPECT_TRUE(file.write_back(0, 4).has_value());
   file.close();
 
-  const auto failed = file.push_out(0, 4);
+  const auto failed = file.write_back(0, 4);
 
   ASSERT_FALSE(failed.has_value());
   EXPECT_EQ(failed.error().code, Errc::unavailable);

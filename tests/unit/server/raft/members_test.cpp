@@ -38,7 +38,7 @@ TEST(RaftMembers, addresses_travel_in_the_configuration) {
 // As written by the first version: bytes of libraft's own encoding, the id for an address.
 TEST(RaftMembers, a_list_without_addresses_is_still_read) {
   const std::vector<Member> old{{.id = MemberId{1}},
-                                {.id = MemberId{12}, .role = MemberRole::standby}};
+                                {.id = MemberId{12}, .role = MemberRole::learner}};
 
   const auto bytes = encode_members(old);
 
@@ -67,7 +67,7 @@ TEST(RaftMembers, all_members_see_the_same_list_and_the_leader_their_progress) {
   for (const auto& member : members) {
     EXPECT_EQ(member.peer_address, "peer" + std::to_string(member.id) + ":7420");
     EXPECT_TRUE(member.is_voter);
-    EXPECT_EQ(member.match, leader.store().position().last);
+    EXPECT_EQ(member.match_index, leader.store().position().last_index);
     EXPECT_LE(member.silent, milliseconds(60));
   }
   EXPECT_EQ(group.at(follower_of(leader)).known.size(), 3U) << "the transport has the new list";
@@ -103,7 +103,7 @@ TEST(RaftMembers, a_new_member_can_begin_with_a_snapshot) {
   EXPECT_EQ(group.at(4).state_bytes(), leader.state_bytes());
 }
 
-TEST(RaftMembers, a_stopped_member_stays_a_standby_and_can_be_added_again) {
+TEST(RaftMembers, a_stopped_member_stays_a_learner_and_can_be_added_again) {
   RaftGroup group(3, 1);
   auto& leader = group.elect();
   group.crash(4);
@@ -254,9 +254,9 @@ TEST(RaftMembers, a_new_leader_commits_an_entry_of_its_own_term) {
   auto& next = group.elect();
 
   EXPECT_TRUE(group.eventually([&] { return next.store().replica().has_committed_own_term(); }));
-  const auto last = next.store().position().last;
+  const auto last = next.store().position().last_index;
   group.pass(seconds(5));
-  EXPECT_EQ(next.store().position().last, last) << "once";
+  EXPECT_EQ(next.store().position().last_index, last) << "once";
 }
 
 // Thesis, 4.2.2: a removed member receives no entries, so it needs a notice.

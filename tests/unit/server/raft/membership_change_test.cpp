@@ -71,17 +71,17 @@ class RaftMembershipChange : public ::testing::Test {
   std::optional<Result<void>> result;
 };
 
-TEST_F(RaftMembershipChange, a_new_member_is_a_standby_catches_up_and_becomes_a_voter) {
+TEST_F(RaftMembershipChange, a_new_member_is_a_learner_catches_up_and_becomes_a_voter) {
   begin(addition(5));
-  const auto standby = submission(group());
-  ASSERT_EQ(standby.size(), 5U);
-  EXPECT_EQ(standby.back().role, MemberRole::standby);
-  accept(51, standby);
+  const auto learner = submission(group());
+  ASSERT_EQ(learner.size(), 5U);
+  EXPECT_EQ(learner.back().role, MemberRole::learner);
+  accept(51, learner);
   EXPECT_EQ(change.next_step(group(), now), std::nullopt) << "51 is not applied";
 
   auto view = group();
   view.applied = view.last = Index{51};
-  EXPECT_TRUE(step<MembershipChange::WatchStandby>(view).has_value());
+  EXPECT_TRUE(step<MembershipChange::WatchLearner>(view).has_value());
   change.catching_up({});
   view.catch_up = CatchUp::running;
   EXPECT_FALSE(change.next_step(view, now).has_value());
@@ -100,8 +100,8 @@ TEST_F(RaftMembershipChange, a_new_member_is_a_standby_catches_up_and_becomes_a_
   EXPECT_TRUE(result->has_value());
 }
 
-TEST_F(RaftMembershipChange, a_standby_that_has_the_whole_log_is_promoted_at_once) {
-  set_members({member(1), member(2), member(3), member(5, MemberRole::standby)}, 9);
+TEST_F(RaftMembershipChange, a_learner_that_has_the_whole_log_is_promoted_at_once) {
+  set_members({member(1), member(2), member(3), member(5, MemberRole::learner)}, 9);
   begin(addition(5));
   auto view = group();
   view.subject_match = view.last;
@@ -112,10 +112,10 @@ TEST_F(RaftMembershipChange, a_standby_that_has_the_whole_log_is_promoted_at_onc
   EXPECT_EQ(voters.back().role, MemberRole::voter);
 }
 
-TEST_F(RaftMembershipChange, a_standby_that_does_not_catch_up_ends_the_change) {
-  set_members({member(1), member(2), member(3), member(5, MemberRole::standby)}, 9);
+TEST_F(RaftMembershipChange, a_learner_that_does_not_catch_up_ends_the_change) {
+  set_members({member(1), member(2), member(3), member(5, MemberRole::learner)}, 9);
   begin(addition(5));
-  ASSERT_TRUE(step<MembershipChange::WatchStandby>(group()).has_value());
+  ASSERT_TRUE(step<MembershipChange::WatchLearner>(group()).has_value());
   change.catching_up({});
   auto view = group();
   view.catch_up = CatchUp::aborted;
@@ -125,12 +125,12 @@ TEST_F(RaftMembershipChange, a_standby_that_does_not_catch_up_ends_the_change) {
   EXPECT_EQ(error(), Errc::timed_out);
 }
 
-TEST_F(RaftMembershipChange, a_standby_that_cannot_read_the_log_is_refused) {
-  set_members({member(1), member(2), member(3), member(5, MemberRole::standby)}, 9);
+TEST_F(RaftMembershipChange, a_learner_that_cannot_read_the_log_is_refused) {
+  set_members({member(1), member(2), member(3), member(5, MemberRole::learner)}, 9);
   begin(addition(5));
   auto view = group();
   view.subject_versions.reset();
-  EXPECT_FALSE(change.next_step(view, now).has_value()) << "the standby still has time to connect";
+  EXPECT_FALSE(change.next_step(view, now).has_value()) << "the learner still has time to connect";
   view.subject_versions = Versions{.newest = core::version_1, .wanted = core::version_1};
 
   EXPECT_FALSE(change.next_step(view, now).has_value());

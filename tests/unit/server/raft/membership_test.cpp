@@ -78,7 +78,7 @@ TEST_F(RaftMembership, the_newest_voter_is_the_one_that_the_last_change_made) {
   set_newest(members({1, 2, 3}), 1);
   EXPECT_FALSE(membership.fresh_voter().has_value()) << "initial voters are not new";
   auto four = members({1, 2, 3, 4});
-  four.back().role = MemberRole::standby;
+  four.back().role = MemberRole::learner;
   set_newest(four, 5);
   EXPECT_FALSE(membership.fresh_voter().has_value());
 

@@ -74,8 +74,8 @@ TEST_P(RaftNode, a_node_applies_commands_and_serves_reads) {
   EXPECT_TRUE(position.is_leader);
   EXPECT_EQ(position.leader, 1U);
   EXPECT_EQ(position.term, decided->term);
-  EXPECT_EQ(position.commit, position.applied);
-  EXPECT_EQ(position.last, position.applied);
+  EXPECT_EQ(position.commit_index, position.applied_index);
+  EXPECT_EQ(position.last_index, position.applied_index);
   EXPECT_TRUE(position.has_space);
   EXPECT_EQ(node->identity().member, 1U);
 }
@@ -176,7 +176,7 @@ TEST_P(RaftNode, snapshots_and_what_followed_them_give_the_same_state) {
     for (int i = 0; i < 500; ++i) {
       ASSERT_NE(client.token(ann, "lock/" + std::to_string(i)), 0U);
     }
-    while (client.position().snapshot == 0) {
+    while (client.position().snapshot_index == 0) {
       // A background thread writes the snapshot. The ctest timeout bounds this loop.
     }
     ASSERT_TRUE(client.take_snapshot().has_value());  // No snapshot is written during the copy.

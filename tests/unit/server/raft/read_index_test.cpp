@@ -56,11 +56,11 @@ TEST_F(RaftReadIndex, a_round_does_not_confirm_a_read_that_arrived_after_its_beg
   EXPECT_EQ(confirmed(), 1U);
 }
 
-TEST_F(RaftReadIndex, a_standby_does_not_count_for_the_quorum) {
+TEST_F(RaftReadIndex, a_learner_does_not_count_for_the_quorum) {
   const std::vector<Member> members{{.id = MemberId{1}},
                                     {.id = MemberId{2}},
                                     {.id = MemberId{3}},
-                                    {.id = MemberId{4}, .role = MemberRole::standby}};
+                                    {.id = MemberId{4}, .role = MemberRole::learner}};
   add();
   const auto round = reads.next_round(now);
 

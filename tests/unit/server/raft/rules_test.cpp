@@ -35,10 +35,10 @@ Entry change(std::uint64_t term, const std::vector<Member>& members) {
   return {.term = Term{term}, .type = EntryType::change, .payload = bytes(encode_members(members))};
 }
 
-const std::vector<Member> three_and_a_standby{{.id = MemberId{1}},
+const std::vector<Member> three_and_a_learner{{.id = MemberId{1}},
                                               {.id = MemberId{2}},
                                               {.id = MemberId{3}},
-                                              {.id = MemberId{4}, .role = MemberRole::standby}};
+                                              {.id = MemberId{4}, .role = MemberRole::learner}};
 
 /// One replica with a record of its actions. Disk operations finish when the test requests it.
 class Bench {
@@ -165,7 +165,7 @@ TEST(RaftRules, a_follower_commits_a_change_that_follows_other_entries) {
   Bench bench(2);
   bench.begin_as_founder(1, three);
   AppendEntries message{.term = Term{2}, .previous = Index{1}, .previous_term = Term{1}};
-  message.entries = {command(2), change(2, three_and_a_standby), command(2)};
+  message.entries = {command(2), change(2, three_and_a_learner), command(2)};
 
   bench.receive(MemberId{1}, message);
   bench.finish_writing();
@@ -383,9 +383,9 @@ TEST(RaftRules, a_successor_gets_timeout_now_when_it_has_the_whole_log) {
 }
 
 // R8. libraft would refuse the vote, although this member is a voter in a newer configuration.
-TEST(RaftRules, a_standby_grants_a_requested_vote) {
+TEST(RaftRules, a_learner_grants_a_requested_vote) {
   Bench bench(4);
-  bench.begin_as_founder(1, three_and_a_standby);
+  bench.begin_as_founder(1, three_and_a_learner);
 
   bench.receive(
       MemberId{3},

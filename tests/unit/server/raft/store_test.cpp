@@ -295,14 +295,14 @@ TEST(RaftStore, a_lagging_member_gets_a_snapshot_and_continues) {
     ASSERT_TRUE(group.propose(leader, acquire(ann, "lock" + std::to_string(i), i + 1)).has_value());
   }
   ASSERT_TRUE(group.take_snapshot(leader).has_value());
-  ASSERT_GT(leader.store().position().first, 1U);
+  ASSERT_GT(leader.store().position().first_index, 1U);
 
   group.boot(behind);
 
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
   EXPECT_GE(group.snapshots_sent, 1U);
   EXPECT_LE(group.snapshots_sent, 2U) << "not one snapshot per heartbeat";
-  EXPECT_GE(group.at(behind).platter().snapshot->mark.index.get(), 50U);
+  EXPECT_GE(group.at(behind).durable().snapshot->mark.index.get(), 50U);
   group.crash(leader.id().get());
   auto& next = group.elect();
   EXPECT_TRUE(is_granted(group.propose(next, acquire(ann, "more", 100))));
@@ -326,7 +326,7 @@ TEST(RaftStore, a_snapshot_that_cannot_be_read_is_replaced_and_the_peer_gets_the
 
   EXPECT_TRUE(group.eventually([&] { return agree(group, 3); }));
   EXPECT_TRUE(leader.leads());
-  EXPECT_GT(group.at(behind).platter().snapshot->mark.index.get(), *bad);
+  EXPECT_GT(group.at(behind).durable().snapshot->mark.index.get(), *bad);
   EXPECT_EQ(std::ranges::count_if(leader.reports,
                                   [](const std::string& report) {
                                     return report.find("snapshot_unreadable") != std::string::npos;
@@ -363,8 +363,8 @@ TEST(RaftStore, a_member_that_lost_entries_is_reported_and_repaired) {
   }
   ASSERT_TRUE(group.eventually([&] { return agree(group, 3); }));
   group.crash(forgetful);
-  group.at(forgetful).platter().entries.pop_back();
-  group.at(forgetful).platter().entries.pop_back();
+  group.at(forgetful).durable().entries.pop_back();
+  group.at(forgetful).durable().entries.pop_back();
 
   group.boot(forgetful);
 

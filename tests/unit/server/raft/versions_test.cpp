@@ -28,11 +28,11 @@ TEST(RaftVersions, the_version_is_raised_to_the_lowest_that_a_member_wants) {
   EXPECT_EQ(next(version_1, {{.announced = newer}, {.announced = cautious}}), std::nullopt);
 }
 
-// A standby receives log entries, too, so it must be able to read the version.
-TEST(RaftVersions, a_disconnected_member_or_standby_delays_the_raise) {
+// A learner receives log entries, too, so it must be able to read the version.
+TEST(RaftVersions, a_disconnected_member_or_learner_delays_the_raise) {
   EXPECT_EQ(next(version_1, {{.announced = newer}, {}}), std::nullopt);
   EXPECT_EQ(
-      next(version_1, {{.announced = newer}, {.role = MemberRole::standby, .announced = older}}),
+      next(version_1, {{.announced = newer}, {.role = MemberRole::learner, .announced = older}}),
       std::nullopt);
 }
 
@@ -41,7 +41,7 @@ TEST(RaftVersions, a_voter_that_can_read_the_version_can_lower_it) {
   EXPECT_EQ(next(version_2, {{.announced = newer}, {.announced = cautious}, {}}), version_1);
   EXPECT_EQ(next(version_2, {{.announced = newer}, {.announced = older}}), std::nullopt);
   EXPECT_EQ(
-      next(version_2, {{.announced = newer}, {.role = MemberRole::standby, .announced = cautious}}),
+      next(version_2, {{.announced = newer}, {.role = MemberRole::learner, .announced = cautious}}),
       std::nullopt);
 }
 
@@ -70,10 +70,10 @@ bool use(RaftGroup& group, core::ClusterVersion version, std::uint64_t members =
 
 /// Whether all log entries after the snapshot have this version.
 bool has_entries_of(RaftGroup::Machine& machine, core::ClusterVersion version) {
-  const auto& platter = machine.platter();
-  const auto applied = platter.snapshot.has_value() ? platter.snapshot->mark.index : raft::Index{};
-  auto index = platter.first;
-  for (const auto& entry : platter.entries) {
+  const auto& durable = machine.durable();
+  const auto applied = durable.snapshot.has_value() ? durable.snapshot->mark.index : raft::Index{};
+  auto index = durable.first;
+  for (const auto& entry : durable.entries) {
     if (entry.type == EntryType::command && index > applied &&
         core::version_of_batch(*entry.payload) != version) {
       return false;
@@ -156,8 +156,8 @@ TEST(RaftVersions, a_voter_that_wants_less_lowers_the_version_and_all_members_ta
            has_entries_of(group.at(3), version_1);
   }));
   for (const auto id : {1U, 2U, 3U}) {
-    ASSERT_TRUE(group.at(id).platter().snapshot.has_value());
-    EXPECT_EQ(core::decode(*group.at(id).platter().snapshot->body)->version, version_1);
+    ASSERT_TRUE(group.at(id).durable().snapshot.has_value());
+    EXPECT_EQ(core::decode(*group.at(id).durable().snapshot->body)->version, version_1);
   }
 }
 
@@ -215,7 +215,7 @@ TEST(RaftVersions, a_member_with_an_older_program_gets_no_entries_and_cannot_be_
   EXPECT_EQ(added.error(), Errc::invalid_argument);
   EXPECT_NE(added.error().detail.find("newest cluster version is 1"), std::string::npos)
       << added.error().detail;
-  EXPECT_TRUE(group.at(4).platter().entries.empty());
+  EXPECT_TRUE(group.at(4).durable().entries.empty());
 
   group.crash(4);
   group.at(4).set_versions(newer);
