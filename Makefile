@@ -20,7 +20,7 @@ SEEDS ?= 1000
 FIRST_SEED ?= 1
 FOLDERS ?= src tests examples
 
-# Folders with C++ sources of this project.
+# C++ sources of this project.
 SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
 
 # Colour on a terminal only.

@@ -1,10 +1,10 @@
-# tenure, the command: built where tenure:// is, on every backend that there is.
+# The command `tenure`, on every backend that is built. Requires the backend tenure://.
 
 find_package(CLI11 QUIET)
 set(CURSES_NEED_WIDE TRUE)
 find_package(Curses QUIET)
 if(NOT TARGET tenure_cluster OR NOT CLI11_FOUND OR NOT CURSES_FOUND)
-  message(STATUS "the command tenure is left out for want of tenure::cluster, CLI11 or ncurses: "
+  message(STATUS "the command tenure is not built; it requires tenure::cluster, CLI11 and ncurses: "
                  "tools/setup.sh cluster cli")
   return()
 endif()
@@ -13,7 +13,7 @@ file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
 add_executable(tenure_cli ${cli_sources})
 set_target_properties(tenure_cli PROPERTIES OUTPUT_NAME tenure)
 target_include_directories(tenure_cli PRIVATE ${PROJECT_SOURCE_DIR}/src)
-# What protoc made and the client's end of gRPC are in the library: it has them once.
+# The library contains the protobuf messages and the gRPC client, so the command does not link them.
 target_include_directories(tenure_cli SYSTEM PRIVATE ${TENURE_PROTO_OUT})
 target_compile_definitions(tenure_cli PRIVATE TENURE_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tenure_cli PRIVATE tenure_cluster ${cluster_needs} tenure_asio
@@ -30,8 +30,7 @@ if(BUILD_SHARED_LIBS)
 endif()
 install(TARGETS tenure_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
 
-# Manual pages and completion, which the command itself writes; so not when it is built for another
-# machine.
+# Manual pages and shell completion. The command prints them, so a cross build has none.
 if(NOT CMAKE_CROSSCOMPILING)
   install(CODE "
     set(command \"$<TARGET_FILE:tenure_cli>\")

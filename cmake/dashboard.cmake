@@ -1,6 +1,6 @@
-# The files of web/dist go into the binary as they are, so that tenured serves its dashboard from
-# nowhere else. They are made by `make web` and committed: building tenured needs neither npm nor a
-# network (docs/decisions/0022).
+# Embeds the files of web/dist in tenured, so that the dashboard needs no files at run time. `make
+# web` builds them, and they are committed: building tenured needs neither npm nor a network
+# (docs/decisions/0022).
 
 set(dist ${PROJECT_SOURCE_DIR}/web/dist)
 file(GLOB_RECURSE dashboard_files CONFIGURE_DEPENDS RELATIVE ${dist} ${dist}/*)
@@ -24,7 +24,7 @@ foreach(file IN LISTS dashboard_files)
     endif()
   endforeach()
   if(NOT type)
-    message(FATAL_ERROR "web/dist/${file}: which content type has ${extension}?")
+    message(FATAL_ERROR "web/dist/${file}: no content type is known for ${extension}")
   endif()
   if(type MATCHES "^text/")
     string(APPEND type "; charset=utf-8")
@@ -34,7 +34,7 @@ foreach(file IN LISTS dashboard_files)
     "      {\"/${file}\", \"${type}\", bytes(tenure_asset_${number}, tenure_asset_${number}_end)},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-# And what describes the JSON, in the same way.
+# Embeds the OpenAPI document of the HTTP API.
 set(openapi ${PROJECT_SOURCE_DIR}/docs/reference/openapi.json)
 string(APPEND TENURE_ASSET_BYTES "TENURE_ASSET(openapi, \"${openapi}\")\n")
 configure_file(${PROJECT_SOURCE_DIR}/src/server/http/assets.cpp.in

@@ -1,5 +1,5 @@
-# The fences that keep their tokens in a database: one library each, built where the client library
-# of its database is found. libtenure itself needs none of them.
+# Fences that store their tokens in a database: one library per database, built if the client
+# library of the database is found. libtenure does not need them.
 
 find_package(PkgConfig QUIET)
 
@@ -9,7 +9,7 @@ function(tenure_fence name module)
     pkg_check_modules(tenure_${module} QUIET IMPORTED_TARGET GLOBAL ${module})
   endif()
   if(NOT TARGET PkgConfig::tenure_${module})
-    message(STATUS "tenure::${name} is left out: pkg-config does not know ${module}")
+    message(STATUS "tenure::${name} is not built; missing: ${module}")
     return()
   endif()
   set(library tenure_${name})

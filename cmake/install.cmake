@@ -1,15 +1,15 @@
 # `cmake --install`: headers, the library, find_package(tenure) and pkg-config.
 #
-# A static library (the default) makes its users link abseil too, so the package config looks for it
-# and the .pc file requires it publicly: plain `pkg-config --libs tenure` is then enough. A shared
-# library carries its needs itself.
+# Programs that link the static library (the default) also link Abseil, so the package config finds
+# it and the .pc file requires it publicly: `pkg-config --libs tenure` is enough. A shared library
+# links its dependencies itself.
 
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
 
-# Parts of packages (cmake/packages.cmake): lib_core and lib_<component> are what programs need, dev
-# is what their compilers need. Without --component everything is installed.
+# Install components, which cmake/packages.cmake makes packages of: lib_core and lib_<component> at
+# run time, dev at compile time. Without --component everything is installed.
 install(TARGETS tenure EXPORT tenure-targets
         LIBRARY COMPONENT lib_core NAMELINK_COMPONENT dev ARCHIVE COMPONENT dev)
 install(DIRECTORY include/tenure TYPE INCLUDE COMPONENT dev FILES_MATCHING PATTERN *.hpp)
@@ -23,7 +23,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tenure-config.cmake
         DESTINATION ${package_dir} COMPONENT dev)
 
 set(pc_needs "absl_btree absl_flat_hash_map absl_flat_hash_set absl_inlined_vector")
-# A shared library links them itself, so its users do not need them.
+# A shared library links Abseil itself, so its users do not.
 set(pc_requires)
 if(NOT BUILD_SHARED_LIBS)
   set(pc_requires "Requires: ${pc_needs}")
@@ -41,11 +41,11 @@ install(FILES ${PROJECT_BINARY_DIR}/tenure.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 # tenure_component(name DESCRIPTION text [UNCALLED symbols...] [SEEN modules...] [HIDDEN modules...]
 #                  [HIDDEN_LIBRARIES names...]):
 # installs the library tenure_<name> as the component tenure::<name> of the package and as the module
-# tenure_<name> of pkg-config. SEEN modules of pkg-config are what its users need in any case; the
-# HIDDEN ones they need if it is static, as they do the HIDDEN_LIBRARIES, which pkg-config does not
-# know. UNCALLED: no program calls the library, its static initializers register it. The linker keeps
-# an object file of a static library only if a symbol of it is needed; these symbols make it keep
-# the files that register something.
+# tenure_<name> of pkg-config. Users link the SEEN modules of pkg-config always. If the library is
+# static, they also link the HIDDEN modules and the HIDDEN_LIBRARIES, which have no pkg-config module.
+# UNCALLED: no program calls the library; its static initializers register it. The linker keeps an
+# object file of a static library only if one of its symbols is needed; these symbols make it keep the
+# files that register something.
 function(tenure_component name)
   cmake_parse_arguments(arg "" "DESCRIPTION" "UNCALLED;SEEN;HIDDEN;HIDDEN_LIBRARIES" ${ARGN})
   set(library tenure_${name})
@@ -53,7 +53,7 @@ function(tenure_component name)
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON
                         VERSION ${PROJECT_VERSION} SOVERSION 0 DEFINE_SYMBOL "")
   if(BUILD_SHARED_LIBS)
-    # libtenure lies beside it, also where the loader would not look.
+    # Finds libtenure in the same folder, which need not be in the search path of the loader.
     set_target_properties(${library} PROPERTIES INSTALL_RPATH "\$ORIGIN")
   endif()
   install(TARGETS ${library} EXPORT ${library}-targets

@@ -1,13 +1,12 @@
-# The library itself. Third parties stay behind it: public headers include only std.
+# libtenure. Third-party headers are private: public headers include only the standard library.
 
 find_package(absl REQUIRED)
 find_package(Threads REQUIRED)
 
-# The state machine of the lock service: memory:// runs on it, and so does the server. Compiled once
-# for both.
+# State machine of the lock service, compiled once for memory:// and for the server.
 file(GLOB TENURE_CORE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/core/*.cpp)
 add_library(tenure_core_objects OBJECT ${TENURE_CORE_SOURCES})
-# Tests link a program of the version before with a definition of their own in its place.
+# Upgrade tests link a program of the previous version, with their own definition in its place.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/core/version_newest.cpp
                             PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set_target_properties(tenure_core_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -25,7 +24,7 @@ if(TENURE_CHECK_INVARIANTS)
   target_compile_definitions(tenure_core PUBLIC TENURE_CHECK_INVARIANTS)
 endif()
 
-# Threads, clocks, logs. Of its own for programs that need nothing else, such as tests.
+# Threads, clocks, logging. A separate target, for programs that need nothing else, such as tests.
 file(GLOB TENURE_SYS_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/sys/*.cpp)
 add_library(tenure_sys STATIC EXCLUDE_FROM_ALL ${TENURE_SYS_SOURCES})
 set_target_properties(tenure_sys PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -42,10 +41,11 @@ file(GLOB TENURE_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/backends/*.cpp
      ${PROJECT_SOURCE_DIR}/src/backends/memory/*.cpp
      ${PROJECT_SOURCE_DIR}/src/client/*.cpp)
-# The fence in memory. Fences of databases are libraries of their own: fences.cmake.
+# Fence in memory. fences.cmake defines the libraries of the fences in databases.
 list(APPEND TENURE_SOURCES ${PROJECT_SOURCE_DIR}/src/fence/fence.cpp
                            ${PROJECT_SOURCE_DIR}/src/fence/token_check.cpp)
-# tenure://, redis://, etcd:// and zookeeper:// are libraries of their own: cluster.cmake, …
+# tenure://, redis://, etcd:// and zookeeper:// are separate libraries: cluster.cmake, redis.cmake,
+# …
 add_library(tenure ${TENURE_SOURCES} $<TARGET_OBJECTS:tenure_core_objects>
             $<TARGET_OBJECTS:tenure_sys>)
 add_library(tenure::tenure ALIAS tenure)
@@ -64,7 +64,7 @@ target_link_libraries(tenure
   PRIVATE absl::btree absl::flat_hash_map absl::flat_hash_set absl::inlined_vector
           $<BUILD_INTERFACE:tenure_warnings>)
 
-# For our own tests and benchmarks: the library with its private headers and what they include.
+# For the tests and benchmarks of this project: with the private headers and their dependencies.
 add_library(tenure_private INTERFACE)
 target_include_directories(tenure_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tenure_private INTERFACE

@@ -1,7 +1,7 @@
-# tenure_net: TCP, TLS, connecting and the event loop; tenure_backends_net: what the backends that speak
-# over a network share besides. Their objects go into each of their libraries, so that users link one
-# file for a scheme. An object that several libraries contain has to be the same file in all of them:
-# linkers then take one of them, also in a unity build.
+# tenure_net: TCP, TLS, connector and event loop. tenure_backends_net: base of the backends on an
+# event loop. The library of each scheme contains their objects, so that users link one file per
+# scheme. An object that several libraries contain has to be the same file in all of them, so that
+# linkers use one of them, also in a unity build.
 
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND AND NOT TARGET PkgConfig::tenure_openssl)

@@ -1,5 +1,5 @@
-# What CPack runs when everything is in its place and before the packages are made: manual pages and
-# long documents are compressed, and the functions for zsh lie where Debian's looks for them.
+# CPack runs this script after installing and before building the packages: compresses manual pages
+# and long documents, and moves the zsh completion to the folder that Debian's zsh searches.
 
 file(GLOB parts ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*)
 find_program(gzip gzip REQUIRED)

@@ -1,6 +1,7 @@
-# `make package`: .debs by CPack, out of two trees: tenured and tenure of a static one, which so need
-# no library of ours, and the libraries of a shared one (tools/package.sh). One package for each
-# shared library: who locks on Redis needs neither ZooKeeper nor protobuf.
+# `make package`: .debs by CPack from two build trees (tools/package.sh): tenured and tenure from a
+# static build, so that they need no library of this project, and the libraries from a shared build.
+# One package per shared library: a program that locks on Redis needs neither ZooKeeper nor
+# protobuf.
 
 find_program(TENURE_GZIP gzip)
 find_program(TENURE_DPKG dpkg)
@@ -17,7 +18,7 @@ set(CPACK_PACKAGE_NAME tenure)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_CONTACT "Tenure maintainers <maintainers@tenure.example>")
 set(CPACK_PACKAGE_VENDOR Tenure)
-# Each package has its own; CPack would put this one above all of them.
+# Each package has its own description; CPack would prepend this one to all of them.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -64,7 +65,7 @@ set(what_it_is "Tenure is a lock service and library: fair, fenced locks across 
                "processes and machines. It notifies a program in time when a lock is"
                "lost.")
 
-# What programs need -------------------------------------------------------------------------------
+# Libraries at run time ----------------------------------------------------------------------------
 
 tenure_package(lib_core NAME libtenure0 SECTION libs
   SUMMARY "fair, fenced locks - library"
@@ -91,9 +92,9 @@ foreach(library IN LISTS libraries)
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${debian}/library/triggers)
 endforeach()
 
-# What their compilers need ------------------------------------------------------------------------
+# Headers and libraries at compile time ------------------------------------------------------------
 
-# What the public headers of the fences name.
+# Third-party types in the public headers of the fences.
 tenure_package(dev NAME libtenure-dev SECTION libdevel
   SUMMARY "fair, fenced locks - development files"
   DEPENDS "libsqlite3-dev, libpq-dev, libhiredis-dev"
@@ -110,7 +111,7 @@ endif()
 # The service --------------------------------------------------------------------------------------
 
 if(TARGET tenured)
-  # libraft exactly this version: who owns which buffer changes from version to version.
+  # Exactly this version of libraft: the ownership of buffers differs between versions.
   tenure_package(server NAME tenured SECTION net
     SUMMARY "lock service with leases, fencing tokens and a dashboard"
     DEPENDS "adduser, libraft0 (>= 0.22.1~), libraft0 (<< 0.22.2~)"
@@ -168,7 +169,7 @@ if(TARGET tenure_cli)
          "wait-for graph.")
 endif()
 
-# Which tree has what; see tools/package.sh.
+# Components of each build tree; see tools/package.sh.
 set(CPACK_COMPONENTS_PROGRAMS)
 foreach(component server cli)
   if(component IN_LIST CPACK_COMPONENTS_ALL)

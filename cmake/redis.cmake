@@ -3,7 +3,7 @@
 
 find_package(PkgConfig QUIET)
 
-# By their names in pkg-config: what the library is linked with, and its users if it is static.
+# Modules of pkg-config that the library links, and that its users link if it is static.
 set(TENURE_REDIS_MODULES hiredis openssl)
 set(missing)
 foreach(module IN LISTS TENURE_REDIS_MODULES)
@@ -19,7 +19,7 @@ if(NOT TARGET tenure_net)
 endif()
 if(missing)
   list(JOIN missing ", " missing)
-  message(STATUS "tenure::redis (redis://) is left out; missing: ${missing}; "
+  message(STATUS "tenure::redis (redis://) is not built; missing: ${missing}; "
                  "run tools/setup.sh redis")
   return()
 endif()
@@ -62,7 +62,7 @@ tenure_component(redis UNCALLED tenure_has_redis tenure_has_redlock
   DESCRIPTION "connect() to Redis: redis://, rediss:// and redlock://"
   HIDDEN ${TENURE_REDIS_MODULES} absl_btree absl_flat_hash_map absl_inlined_vector)
 
-# For our own tests: with the private headers and what they include.
+# For the tests of this project: with the private headers and their dependencies.
 add_library(tenure_redis_private INTERFACE)
 target_include_directories(tenure_redis_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tenure_redis_private INTERFACE

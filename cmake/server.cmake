@@ -1,16 +1,17 @@
-# The daemon. One static library per folder of src/server, so that each can be tested with as little
-# as it needs. MAY_INCLUDE in tools/tidy.py defines which of them may include which.
-# libraft is dynamic: LGPL-3 with linking exception.
+# The daemon. One static library per folder of src/server, so that a test links only what it needs.
+# MAY_INCLUDE in tools/tidy.py defines which of them may include which. libraft is dynamic: LGPL-3
+# with linking exception.
 
 if(NOT TARGET tenure_cluster)
-  message(FATAL_ERROR "tenured needs what tenure::cluster needs: tools/setup.sh server, or "
+  message(FATAL_ERROR "tenured has the same dependencies as tenure::cluster: tools/setup.sh server, or "
                       "-DTENURE_SERVER=OFF")
 endif()
 enable_language(C)
 find_package(PkgConfig REQUIRED)
 find_package(absl REQUIRED)
 find_package(prometheus-cpp REQUIRED)
-# Exactly this one: who owns which buffer changes from version to version (docs/explanation/raft_rules.md).
+# Exactly this version: the ownership of buffers differs between versions
+# (docs/explanation/raft_rules.md).
 pkg_check_modules(raft REQUIRED IMPORTED_TARGET raft=0.22.1)
 pkg_check_modules(systemd REQUIRED IMPORTED_TARGET libsystemd)
 
@@ -38,7 +39,7 @@ endfunction()
 tenure_server_library(tenure_wire SOURCES ${PROJECT_SOURCE_DIR}/src/wire/*.cpp
                       LINK tenure_core tenure_proto tenure_grpc)
 
-# What users of gRPC's own library have; for tests and benchmarks.
+# Stubs of the gRPC C++ library, for tests and benchmarks.
 function(tenure_stubs)
   find_package(gRPC REQUIRED)
   set(sources)
@@ -100,8 +101,8 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/server/main.cpp)
     target_link_libraries(tenured PRIVATE PkgConfig::JEMALLOC)
   endif()
   if(TENURE_TESTS)
-    # A program of the version before, for tests of upgrades. Its definition of newest_version comes
-    # first, so the linker does not take the one of the library.
+    # Program of the previous version, for upgrade tests. Its definition of newest_version comes
+    # first, so the linker ignores the one of the library.
     add_executable(tenured_previous src/server/main.cpp
                    tests/previous/version_newest.cpp)
     target_link_libraries(tenured_previous PRIVATE $<TARGET_PROPERTY:tenured,LINK_LIBRARIES>)

@@ -1,5 +1,5 @@
-# tenure_warnings: what every target of ours is compiled with. Third-party headers come from
-# system directories and are not affected.
+# tenure_warnings: compiler flags of all targets of this project. Third-party headers are system
+# headers and not affected.
 
 add_library(tenure_warnings INTERFACE)
 target_compile_options(tenure_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion)

@@ -1,11 +1,11 @@
-# zookeeper://: the library tenure::zookeeper that makes connect() know it. One file to link, built
-# where what it stands on is found; libtenure needs none of that.
+# Library tenure::zookeeper: registers zookeeper:// with connect(). Built if its dependencies are
+# found; libtenure does not need them.
 
-# Debian's has no file for pkg-config.
+# Debian's package of the ZooKeeper client has no pkg-config module.
 find_path(TENURE_ZOOKEEPER_INCLUDE zookeeper/zookeeper.h)
 find_library(TENURE_ZOOKEEPER_LIBRARY NAMES zookeeper_mt)
 if(NOT TENURE_ZOOKEEPER_INCLUDE OR NOT TENURE_ZOOKEEPER_LIBRARY)
-  message(STATUS "tenure::zookeeper (zookeeper://) is left out for want of zookeeper_mt: "
+  message(STATUS "tenure::zookeeper (zookeeper://) is not built; missing: zookeeper_mt; "
                  "tools/setup.sh zookeeper")
   return()
 endif()
@@ -14,7 +14,7 @@ file(GLOB zookeeper_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends
 add_library(tenure_zookeeper ${zookeeper_sources})
 target_include_directories(tenure_zookeeper PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(tenure_zookeeper SYSTEM PRIVATE ${TENURE_ZOOKEEPER_INCLUDE})
-# Its header declares the functions of the library with threads only then.
+# The header of ZooKeeper declares the functions of the threaded library only with THREADED.
 target_compile_definitions(tenure_zookeeper PRIVATE THREADED)
 target_link_libraries(tenure_zookeeper
   PUBLIC tenure
@@ -25,7 +25,7 @@ tenure_component(zookeeper UNCALLED tenure_has_zookeeper
   HIDDEN absl_btree absl_flat_hash_map absl_flat_hash_set
   HIDDEN_LIBRARIES zookeeper_mt)
 
-# For our own tests: with the private headers and what they include.
+# For the tests of this project: with the private headers and their dependencies.
 add_library(tenure_zookeeper_private INTERFACE)
 target_include_directories(tenure_zookeeper_private INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tenure_zookeeper_private INTERFACE

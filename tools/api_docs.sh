@@ -12,7 +12,7 @@ for program in examples/*.cpp; do
 done
 rm -rf "$folder/html"
 mkdir -p "$folder"
-# All warnings, and not only the first: WARN_AS_ERROR alone would stop there.
+# FAIL_ON_WARNINGS reports all warnings; WARN_AS_ERROR=YES would stop at the first.
 { cat docs/api/Doxyfile && printf '%s\n' "OUTPUT_DIRECTORY = $folder" WARN_AS_ERROR=FAIL_ON_WARNINGS
 } | doxygen -
 echo "the API reference is at $folder/html/index.html"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Writes every manual page: tenure(1) and those of its commands, tenured(8), tenure.toml(5),
-# libtenure(3). All but the last are printed by the programs themselves, from the tables that their
-# options are read by.
+# libtenure(3). The programs print all pages except the last, from the tables of their options.
 #   tools/man_pages.sh FOLDER_OF_THE_PROGRAMS FOLDER_OF_THE_PAGES
 set -euo pipefail
 
@@ -10,7 +9,7 @@ home=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$pages"
 
 while read -r name command; do
-  # The words of a command are several arguments.
+  # Unquoted: each word of the command is one argument.
   # shellcheck disable=SC2086
   "$programs/tenure" man $command >"$pages/$name.1"
 done < <("$programs/tenure" man --list)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes .debs out of a tree with the programs (static) and one with the shared libraries, both
-# built, and lists them.
+# Makes .debs from two build trees, one with the static programs and one with the shared libraries,
+# and lists them.
 #   package.sh programs-tree libraries-tree folder
 set -euo pipefail
 programs=$(realpath "$1") libraries=$(realpath "$2")
@@ -20,8 +20,8 @@ if ! cpack --config "$programs/CPackConfig.cmake" -G DEB -B "$folder" \
 fi
 rm -rf "$folder/_CPack_Packages"
 
-# CPack has the libraries call ldconfig when they are installed and removed. Their trigger does it,
-# once for all of them, as Debian wants it.
+# CPack adds scripts that call ldconfig for each library. Debian policy requires a trigger instead,
+# which calls it once for all libraries.
 for deb in "$folder"/libtenure*.deb; do
   if dpkg-deb --info "$deb" postinst >"$log" 2>&1; then
     dpkg-deb --raw-extract "$deb" "$folder/unpacked"

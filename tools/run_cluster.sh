@@ -3,7 +3,7 @@
 # prints their addresses when a leader is elected, and runs until Ctrl-C.
 #   tools/run_cluster.sh path/to/tenured [flags of tenured]
 # BASE_PORT (7420): member N has gRPC on BASE_PORT + 10 (N - 1), then HTTP and peers.
-# FOLDER (./var/cluster): where everything is kept.
+# FOLDER (./var/cluster): folder of all files of the cluster.
 set -euo pipefail
 tenured=$1
 shift
@@ -30,8 +30,8 @@ fi
 servers=()
 stop() {
   trap - INT TERM
-  # All at once, and then wait: each may take a moment for its snapshot. What became of those that
-  # were gone before is not our business.
+  # Signals all members before it waits for them, because each may take a moment for its snapshot.
+  # Members that ended earlier do not affect the exit code.
   local code=0 alive=()
   for server in "${servers[@]}"; do
     kill -TERM "$server" 2>/dev/null && alive+=("$server")
@@ -72,7 +72,7 @@ fi
 
 cat <<END
 
-${bold}A cluster of three runs; member $leader leads.${plain} All is durable in $folder/1 to 3.
+${bold}A cluster of three members runs; member $leader leads.${plain} Data: $folder/1 to 3.
 
   member   gRPC             HTTP
   1        $(grpc 1)   http://$(http 1)
@@ -91,7 +91,7 @@ Try in another terminal, from this folder:
   ${bold}# kill the leader and repeat: another member leads, and no lock is lost${plain}
   kill -9 ${servers[$((leader - 1))]}
 
-Ctrl-C stops all; the next start has every lock again. docs/reference/settings.md has the settings.
+Ctrl-C stops all members; the next start restores every lock. Settings: docs/reference/settings.md.
 
 END
 # A member that is killed does not end the others.

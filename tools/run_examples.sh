@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the examples one after the other; above the output of each stands what it shows, taken from
-# the comment at the top of its source.
+# Runs the examples one after another. Prints the comment at the top of each source above the output
+# of the example.
 #   tools/run_examples.sh build/dev/examples
 set -euo pipefail
 programs=$1
@@ -9,7 +9,7 @@ if [[ -t 1 ]]; then
   bold=$'\033[1m' plain=$'\033[0m'
 fi
 
-# In the order in which a newcomer would read them.
+# In reading order for a new user.
 names=(quick_start two_phase_locking shared_upgrade hierarchy range_locks deadlock concurrent
        bank_transfer remote_mutex lost_lease late_writer coroutines election scoped_locks fencing
        elected_writer)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Starts a single lock server in ./var, prints example commands, and runs until Ctrl-C.
 #   tools/run_server.sh path/to/tenured [flags of tenured]
-# BASE_PORT (7420): the port of gRPC; HTTP has the next one.
-# FOLDER (./var): where everything is kept.
+# BASE_PORT (7420): port of gRPC; HTTP uses the next one.
+# FOLDER (./var): data directory of the server.
 set -euo pipefail
 tenured=$1
 tenure=$(dirname "$tenured")/tenure
@@ -43,9 +43,9 @@ fi
 
 cat <<EOF
 
-${bold}tenured runs:${plain} gRPC on $grpc, HTTP on $http, all durable in $folder
+${bold}tenured runs:${plain} gRPC on $grpc, HTTP on $http, data in $folder
 ${bold}The dashboard:${plain} http://$http/
-To force-release a lock, it asks for the secret in $folder/http_secret.
+Force-release requires the secret in $folder/http_secret.
 
 Try in another terminal, from this folder:
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of the groups named, or of all groups. Silent when all are there;
-# asks the network only when one is missing. As root or through sudo.
+# Installs the Debian packages of the named groups, by default of all groups. Without output and
+# without network access if all are installed. Needs root or sudo.
 #   tools/setup.sh [build] [cluster] [redis] [etcd] [zookeeper] [cli] [server] [run] [demo] [docs]
 #                  [test] [web] [package] [check] [bench]
 set -euo pipefail
 
-# For tenure://, of which the server has the other end.
+# For tenure://; the server needs the same packages.
 cluster="libnghttp2-dev libprotobuf-dev protobuf-compiler libboost1.81-dev libssl-dev"
 declare -A groups=(
   [build]="g++ cmake ninja-build ccache pkg-config libabsl-dev"
@@ -17,16 +17,15 @@ declare -A groups=(
   [server]="$cluster
             libraft-dev libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev
             libjemalloc-dev"
-  # For the command, and for the first steps that make run prints.
+  # For the command, and for the example commands that `make run` prints.
   [run]="libncurses-dev curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
-  # For make demo: the account that its workers write to.
+  # For `make demo`: its workers write to a SQLite database.
   [demo]="libsqlite3-dev"
   # For the API reference.
   [docs]="doxygen"
-  # The last ten lines are for Redis, etcd, ZooKeeper and the fences (client libraries, servers
-  # that the tests start), for partitions, to look at the dashboard, for the command's manual pages
-  # and completion, for the API reference, to judge packages and JSON, for the system call filter of
-  # the unit, and for fuzzing.
+  # The lines from libsqlite3-dev on: client libraries and servers of the fences, Redis, etcd and
+  # ZooKeeper; network partitions; the dashboard in a browser; manual pages and shell completion;
+  # the API reference; checks of packages and JSON; the system call filter; fuzzing.
   [test]="python3 libgtest-dev librapidcheck-dev libgrpc++-dev protobuf-compiler-grpc python3-grpcio
           python3-protobuf prometheus curl openssl
           libsqlite3-dev libpq-dev libhiredis-dev
@@ -46,13 +45,13 @@ declare -A groups=(
   # Fixed fonts make screenshots reproducible.
   [screenshots]="nodejs npm chromium fonts-inter fonts-jetbrains-mono pngquant"
   [check]="git clang-19 clang-format-19 clang-tidy-19 spin"
-  # The second and the third line are the peers we compare with.
+  # The second and third line: the systems that the benchmarks compare with.
   [bench]="libgrpc++-dev protobuf-compiler-grpc libbenchmark-dev python3
            libdb-dev librocksdb-dev etcd-server
            zookeeper libzookeeper-mt-dev redis-server"
 )
 
-# The version of the consensus library that our shim knows; Debian 12 has it in backports.
+# Required version of libraft (src/server/raft/shim.c); in Debian 12 from backports.
 raft_version=0.22.1
 
 packages=()
@@ -69,7 +68,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 missing=()
-# Node may have come from elsewhere, and then brings its npm with it.
+# Node.js may be installed without a Debian package, and contains npm then.
 is_command() {
   case $1 in
     nodejs) command -v node >/dev/null ;;
@@ -105,7 +104,7 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Quiet unless it fails: then the whole log is what one needs.
+# Runs a command as root without output; prints the whole log if it fails.
 quietly() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1 || {
     cat "$log" >&2
@@ -114,8 +113,8 @@ quietly() {
   }
 }
 
-# Adds Debian's own backports, from the mirror that this machine uses already, if the release is the
-# one whose libraft is too old.
+# Adds Debian's backports, from the mirror that this machine already uses. Only for Debian 12, whose
+# libraft is too old.
 add_backports() {
   local release mirror
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
@@ -143,7 +142,7 @@ if [[ " ${missing[*]} " == *" libraft-dev "* ]]; then
     echo "setup: no source of packages has libraft-dev $raft_version" >&2
     exit 1
   fi
-  # The library beside its header, both of that version.
+  # Header and library of the same version.
   missing=("${missing[@]/#libraft-dev/libraft-dev=$raft}" "libraft0=$raft")
 fi
 quietly apt-get install --yes --no-install-recommends "${missing[@]}"

@@ -18,8 +18,9 @@ FOLDERS = ("include", "src", "tests", "bench", "examples", "tools", "web/src", "
 SUFFIXES = (".hpp", ".cpp", ".py", ".sh", ".ts", ".tsx", ".css", ".mjs")
 # Texts: checked for their vocabulary only. `make bench` writes parts of docs/benchmarks.md.
 TEXT_FOLDERS = (".", "docs", "src", "include", "tests", "bench", "examples", "packaging", "proto",
-                "cmake")
-TEXT_SUFFIXES = (".md", ".proto", ".lua", ".cmake", ".pml")
+                "cmake", "tools/hooks", "web")
+TEXT_SUFFIXES = (".md", ".proto", ".lua", ".cmake", ".pml", ".yml", ".service", ".dox")
+TEXT_NAMES = ("CMakeLists.txt", "Makefile", "commit-msg", "postinst", "postrm", "prerm")
 
 # folder -> the folders it may include from, besides itself. Has no cycles; the order is the
 # reading order. A folder that is not named here has no sources.
@@ -183,11 +184,12 @@ def check_file(path, root):
         yield 1, "a header begins with #pragma once"
 
 
-def files_below(root, folder, suffixes):
-    """Files of ours below a folder; of the root itself only those directly in it."""
+def files_below(root, folder, suffixes, names=()):
+    """Files of the project below a folder; of the root itself only those directly in it."""
     found = (root / folder).glob("*") if folder == "." else (root / folder).rglob("*")
     for path in sorted(found):
-        if path.suffix in suffixes and path.is_file() and "node_modules" not in path.parts:
+        if (path.suffix in suffixes or path.name in names) and path.is_file() \
+                and not {"node_modules", "dist"} & set(path.parts):
             yield path.relative_to(root)
 
 
@@ -199,7 +201,7 @@ def check_tree(root):
             for line, why in check_file(path, root):
                 yield f"{path}:{line}: {why}"
     for folder in TEXT_FOLDERS:
-        for path in files_below(root, folder, TEXT_SUFFIXES):
+        for path in files_below(root, folder, TEXT_SUFFIXES, TEXT_NAMES):
             lines = (root / path).read_text(encoding="utf-8").splitlines()
             for line, why in vocabulary.check_words(path, lines):
                 yield f"{path}:{line}: {why}"

@@ -56,6 +56,11 @@ PLANTED = {
     "a type name without a purpose": ("src/net/a.cpp", "class [[nodiscard]] LeaseUtils {\n",
                                       "'util'"),
     "an open end": ("tests/unit/a.cpp", "// TODO: later\n", ":1: TODO without"),
+    "an idiom in a build file": ("tests/CMakeLists.txt", "# Wherever it lies\n", ":1: 'Wherever'"),
+    "an idiom in a CMake script": ("cmake/a.cmake", "\n# for want of it\n", ":2: 'for want of'"),
+    "an idiom in a script": ("tools/a.sh", "# nobody\n", ":1: 'nobody'"),
+    "an idiom in a hook": ("tools/hooks/commit-msg", "# nobody\n", ":1: 'nobody'"),
+    "an idiom in a unit": ("packaging/a.service", "# nobody\n", ":1: 'nobody'"),
     "no pragma once": ("src/net/a.hpp", "// nothing\n", "#pragma once"),
 }
 

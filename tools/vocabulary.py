@@ -40,6 +40,17 @@ PHRASES = [(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), remedy) for patter
     (r"by itself whether", "state the condition"),
     (r"nobody's|somebody else", "name the subject"),
     (r"makes? (?:\w+ )?believe|by chance", "random, or name the mechanism"),
+    (r"for want of", "missing: ..., or requires ..."),
+    (r"wherever", "state the place, or the condition"),
+    (r"now and then|every now", "state the interval, or sometimes"),
+    (r"all the same", "nevertheless, or state the condition"),
+    (r"bec(?:a|o)mes? of|our business", "state the outcome"),
+    (r"of ours|by way of|and the like", "of this project, through, or list the items"),
+    (r"lets? (?:itself|oneself)|as it were|so to speak", "state the fact"),
+    (r"(?<!user )(?<!users )(?<!operator )(?<!operators )(?<!attacker )who"
+     r" (?:reads|runs|knows|locks|has|is|are|was|were|else|came|can|could|only|does|did|uses|pays"
+     r"|joins|queues|starts|stands|acquires|releases|renews|votes)",
+     "name the subject: the client, the waiter, the member"),
 )]
 
 # Words of private metaphors, as a part of a name or in a text.
@@ -72,7 +83,7 @@ NO_SUBJECT = re.compile(r"(?:who|what|whoever|whatever|one|nobody|somebody|those
 CPP_TEXT = re.compile(r'R"\(.*?(?:\)"|$)|"(?:\\.|[^"\\])*"|//.*|/\*.*?(?:\*/|$)')
 CPP = (".cpp", ".hpp", ".c", ".h", ".ts", ".tsx", ".mjs")
 # Files that quote the words: the check itself, its tests, and generated or foreign text.
-EXEMPT = {"tools/vocabulary.py", "tools/vocabulary_selftest.py"}
+EXEMPT = {"tools/vocabulary.py", "tools/vocabulary_selftest.py", "tools/tidy_selftest.py"}
 
 # Rows of the frequency table: (label, pattern, limit of occurrences per 10,000 comment words).
 FREQUENCIES = (

@@ -24,6 +24,19 @@ class WordsCheck(unittest.TestCase):
             with self.subTest(text):
                 self.assertTrue(findings("src/a.cpp", text))
 
+    def test_a_pronoun_is_found_unless_it_refers_to_a_person(self):
+        self.assertEqual(len(findings("cmake/a.cmake", "# who reads JSON links it")), 1)
+        self.assertEqual(findings("docs/a.md", "the user who has the lock; operators who are away"),
+                         [])
+
+    def test_idioms_are_found_in_build_files_and_scripts(self):
+        for name, line in (("CMakeLists.txt", "# Wherever the sources lie"),
+                           ("cmake/a.cmake", 'message("left out for want of Boost")'),
+                           ("tools/a.sh", "# That is not our business."),
+                           ("Makefile", "# Sources of ours.")):
+            with self.subTest(line):
+                self.assertEqual(len(findings(name, line)), 1)
+
     def test_phrases_are_not_looked_for_in_names(self):
         self.assertEqual(findings("src/a.cpp", "bool anew;"), [])
 

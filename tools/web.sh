@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The dashboard's packages, and the dashboard made of its sources.
-#   tools/web.sh modules   fetch what web/package-lock.json names, unless it is there
-#   tools/web.sh build     modules, then web/src -> web/dist
+# Installs the packages of the dashboard, and builds it.
+#   tools/web.sh modules   install the packages of web/package-lock.json
+#   tools/web.sh build     modules, then build web/src into web/dist
 set -euo pipefail
 cd "$(dirname "$0")/../web"
 

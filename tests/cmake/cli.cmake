@@ -1,5 +1,5 @@
-# The rest of the command: measuring, looking, saving; other backends; manual pages. The functions are
-# those of ../CMakeLists.txt.
+# Further tests of the command: bench, views, snapshots; other backends; manual pages. Uses functions
+# of ../CMakeLists.txt.
 
 if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitize")
   tenure_cli_tests(tools)

@@ -21,7 +21,7 @@ if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitiz
   if(TARGET demo_worker)
     # 002.054, 002.056, 002.057
     tenure_real_example("make demo shows a lost lock and a rejected write" demo_test.py ${PROJECT_BINARY_DIR})
-    # Two times nine processes; its leases are short.
+    # Starts nine processes twice, and uses short leases.
     set_tests_properties("example: make demo shows a lost lock and a rejected write" PROPERTIES PROCESSORS 2)
   endif()
 endif()

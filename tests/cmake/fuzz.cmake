@@ -1,5 +1,5 @@
-# Fuzzing, 20 s for each target. The targets are built by clang in build/fuzz; `make test` does that
-# before any test runs, so that the first of these has nothing left to build.
+# Fuzzing, 20 s per target. clang builds the targets in build/fuzz. `make test` builds them before it
+# runs tests, so that the build does not count towards the timeout of a test.
 
 if(CMAKE_CXX_FLAGS MATCHES "sanitize" OR NOT PROJECT_IS_TOP_LEVEL)
   return()

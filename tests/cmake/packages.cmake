@@ -1,5 +1,5 @@
-# Packages, and what operators and other languages get: the JSON as it is described, dashboard and
-# alerts, clients of Python and Node.
+# Tests of the packages and of interfaces for operators and other languages: the OpenAPI document,
+# Grafana dashboard and alerts, clients in Python and Node.
 
 if(NOT TARGET tenured OR CMAKE_CXX_FLAGS MATCHES "sanitize")
   return()
@@ -9,7 +9,7 @@ tenure_daemon_tests(http_api)
 tenure_daemon_tests(monitoring)
 tenure_daemon_tests(sandbox)
 
-# Fetches the packages of examples/node/package-lock.json, if they are not there.
+# Installs the packages of examples/node/package-lock.json, unless they are up to date.
 add_test(NAME "daemon: packages of Node are there" COMMAND bash tools/node_modules.sh examples/node
          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties("daemon: packages of Node are there" PROPERTIES

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes one target, from the seeds that are checked in and from what earlier runs found. Fails with
-# the input as a file in <build>/findings if the target does.
+# Fuzzes one target, starting with the committed seeds and the corpus of earlier runs. If the target
+# fails, the script fails and writes the input to <build>/findings.
 #   run.sh build/fuzz target seconds
 set -euo pipefail
 build=$1 target=$2 seconds=$3

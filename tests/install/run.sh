@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the library to a temporary prefix, moves it (packages get moved), and builds and runs the
-# consumers against it by find_package and by pkg-config; for the static and for the shared library.
-# The second consumer locks over tenure:// at the tenured that was installed, the third on a
-# redis-server, the fourth uses the fences; all three are components of the package.
+# Installs the library to a temporary prefix, moves the prefix (packages are relocatable), and
+# builds and runs consumers with find_package and with pkg-config, for the static and the shared
+# library. The second consumer locks over tenure:// at the installed tenured, the third on a
+# redis-server, and the fourth uses the fences; each uses a component of the package.
 #   run.sh source-dir build-dir compiler
 set -euo pipefail
 source=$1 build=$2 compiler=$3

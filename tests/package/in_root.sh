@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs as root in namespaces of its own (tests/package/run.py): a root directory in which everything
-# of this machine is but our sources, and whatever happens to it is forgotten. Installs the packages
+# Runs as root in separate namespaces (tests/package/run.py). Mounts an overlay of the root
+# directory without the sources of Tenure; changes are discarded at the end. Installs the packages
 # there, uses them, and purges them.
 #   in_root.sh work source-dir compiler
 set -euo pipefail
