@@ -1,4 +1,4 @@
-"""The parts of bench/run_cluster.py: what is measured, each part with servers of its own."""
+"""Parts of bench/run_cluster.py. Each part measures on its own servers."""
 
 import contextlib
 import signal
@@ -19,7 +19,7 @@ QUICK_TIMEOUTS = ("--raft-election-timeout", "150ms", "--raft-heartbeat", "30ms"
 
 @contextlib.contextmanager
 def all_groups(folder, options):
-    """One of each, by the name of a load."""
+    """One group of servers per kind, by the name of its load generator."""
     with (start_tenured_group(folder, options, SIZE) as tenured,
           start_etcd_group(folder, SIZE) as etcd,
           start_zookeeper_group(folder, SIZE) as zookeeper):
@@ -38,14 +38,14 @@ def hand_over(folder, options):
 
 
 def failover(folder, options):
-    """{timeouts: gaps in ms}: the longest cycle of one client, whose leader is killed."""
+    """{timeouts: gaps in ms}: the longest cycle of a client while the leader is killed."""
     rounds = 2 if options.quick else 10
     return {name: gaps(folder, options, rounds, kill_leader, flags)
             for name, flags in (("default", ()), ("quick", QUICK_TIMEOUTS))}
 
 
 def transfer(folder, options):
-    """The same when it is asked to hand over."""
+    """The same while the leader transfers its leadership."""
     return gaps(folder, options, 2 if options.quick else 10, transfer_leadership, ())
 
 

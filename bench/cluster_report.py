@@ -1,4 +1,4 @@
-"""What bench/run_cluster.py prints: the table of cycles, and all targets with what was reached."""
+"""Report of bench/run_cluster.py: the table of cycles, and all targets with the measured values."""
 
 import statistics
 
@@ -6,32 +6,32 @@ from cluster_parts import CLIENTS, ROWS
 from service_parts import WAITERS
 from service_report import LIBRARY, MET, NO_PEERS, cycle_table, table
 
-# A leader is killed, until the next acquire.
+# Time from the death of a leader to the next acquire.
 FAILOVER_MS_MAX = {"default": 700, "quick": 300}
 TRANSFER_MS_MAX = 50
 
 
 def report(results, options):
-    """Markdown that is also read well on a terminal."""
+    """Report as Markdown that is also readable on a terminal."""
     lines = [f"Three members each. Lock + unlock cycles, durable on a majority before they are "
              f"acknowledged, every client on a lock of its own: medians of {options.rounds} rounds "
              f"of {options.seconds} s.", "",
              *cycle_table(results["cycles"], CLIENTS, ROWS), ""] if "cycles" in results else []
-    judged = targets(results)
+    rated = targets(results)
     lines += table(["target", "reached", "etcd", "ZooKeeper", ""],
-                   [[what, reached, *peers, MET[met]] for what, reached, peers, met in judged],
+                   [[what, reached, *peers, MET[met]] for what, reached, peers, met in rated],
                    "<>>><")
-    lines += ["", f"{sum(met for *_, met in judged)} of {len(judged)} targets met."]
+    lines += ["", f"{sum(met for *_, met in rated)} of {len(rated)} targets met."]
     more = remarks(results)
     return "\n".join(lines + ([""] if more else []) + [f"- {one}" for one in more])
 
 
 def targets(results):
-    """[(what, reached, (etcd's, ZooKeeper's), met)] of all parts that were measured."""
-    judges = {"cycles": cycle_targets, "hand-over": hand_over_targets,
+    """[(target, measured, (etcd, ZooKeeper), met)] of all measured parts."""
+    raters = {"cycles": cycle_targets, "hand-over": hand_over_targets,
               "failover": failover_targets, "transfer": transfer_targets, "five": five_targets}
-    return [target for part, judge in judges.items() if part in results
-            for target in judge(results[part])]
+    return [target for part, rater in raters.items() if part in results
+            for target in rater(results[part])]
 
 
 def cycle_targets(cycles):
@@ -79,7 +79,7 @@ def five_targets(five):
 
 
 def remarks(results):
-    """What a reader of the tables may ask."""
+    """Notes on the tables."""
     lines = []
     for name, gaps in results.get("failover", {}).items():
         lines.append(f"Killed leaders, {name} timeouts, longest cycle of one client during it: "

@@ -14,7 +14,7 @@ START_SECONDS_MAX = 60
 
 
 class Group:
-    """Servers that are one service. Counts for a load like a Server."""
+    """Servers of one service, with the interface of a Server."""
 
     def __init__(self, servers, address, is_ready):
         self.servers, self.address = servers, address
@@ -37,7 +37,7 @@ class Group:
 
 
 class TenuredMember(Server):
-    """One of several tenured; `restart()` begins a killed one again, with the same files."""
+    """A member of a tenured cluster; `restart()` starts a killed member with the same files."""
 
     def __init__(self, command, grpc, http):
         self.command, self.grpc = command, grpc
@@ -58,7 +58,7 @@ class TenuredMember(Server):
 
 
 def leader_of(group):
-    """The member that leads, or None."""
+    """The leader, or None."""
     leaders = [server for server in group.servers
                if server.process.poll() is None and server.leads()]
     return leaders[0] if len(leaders) == 1 else None

@@ -17,7 +17,7 @@
 #include "peers/rocksdb.hpp"
 #endif
 
-/// Who runs in which row. A contender is a type with a `name`, a constructor that takes the number
+/// Contenders of each row. A contender is a type with a `name`, a constructor that takes the number
 /// of locks that will be held at once, and a nested Session (contender, TxnId): one transaction of
 /// one thread, with acquire() that never waits, release(), and where it has them release_all(),
 /// release_upgraded(), acquire_range() and release_range().

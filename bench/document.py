@@ -1,4 +1,4 @@
-"""docs/benchmarks.md has a section for each run_….py that writes it."""
+"""Writes docs/benchmarks.md, which has one section per run_….py script."""
 
 import re
 
@@ -11,7 +11,7 @@ SECTIONS = ("bench-service", "bench-cluster", "bench-redis", "bench-backends", "
 
 
 def replace_section(path, author, text):
-    """Puts `text` where `author`, a target of make, wrote before."""
+    """Replaces the section of `author`, a target of make, by `text`."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     parts = dict(re.findall(r"<!-- (\S+) begins -->\n(.*?)<!-- \1 ends -->\n", old, re.S))
     parts[author] = text.strip() + "\n"

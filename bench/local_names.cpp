@@ -28,7 +28,8 @@ void random_name(benchmark::State& state) {
   }
 }
 
-/// lock_path() of four steps and unlock_all(); who has no paths takes the four names one by one.
+/// lock_path() of four steps and unlock_all(); a contender without paths locks the four names one
+/// by one.
 template <class C>
 void four_steps(benchmark::State& state) {
   typename C::Session session(*Shared<C>::table, TxnId{1});

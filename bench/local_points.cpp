@@ -21,7 +21,7 @@ namespace {
   return Draw(static_cast<std::uint64_t>(state.thread_index()) * 7919);
 }
 
-/// Two threads meet on one of a million resources now and then: refused is an answer too.
+/// Two threads rarely meet on one of a million resources; a refusal counts as a result.
 template <class C>
 void random_exclusive(benchmark::State& state) {
   typename C::Session session(*Shared<C>::table, txn_of(state));

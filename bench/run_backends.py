@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the library on other people's lock services beside the locks those have of their own.
+"""Compares the library on etcd and ZooKeeper with the native locks of these services.
 
   bench/run_backends.py                              about six minutes
   bench/run_backends.py --quick                      a smoke run: rough numbers
@@ -34,7 +34,7 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 CLIENTS = (1, 8, 64)
 WAITERS = (2, 16)
 MANY_WAITERS = 100
-# What the loads call it.
+# Name in the commands of the load generators.
 OURS = {"hand-over-threads": "hand-over", "hand-over-threads-apart": "hand-over-apart",
         "hand-over-tasks-apart": "hand-over-tasks"}
 THEIRS = {"tasks": "cycles", "threads": "threads", "hand-over-threads": "hand-over-threads",
@@ -42,7 +42,7 @@ THEIRS = {"tasks": "cycles", "threads": "threads", "hand-over-threads": "hand-ov
 
 
 def etcd_counts(server):
-    """What etcd has counted so far: (requests of clients, entries of its log)."""
+    """Counters of etcd: (requests of clients, entries of its log)."""
     with urllib.request.urlopen(f"http://{server.address}/metrics") as answer:
         lines = answer.read().decode().splitlines()
 
@@ -65,7 +65,7 @@ def etcd_forget(server):
 
 
 def zookeeper_counts(server):
-    """The same of ZooKeeper: (packets of clients, transactions), by its own four letters."""
+    """Counters of ZooKeeper by a four-letter command: (packets of clients, transactions)."""
     host, port = server.address.split(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
         connection.sendall(b"srvr")
@@ -80,7 +80,7 @@ def zookeeper_counts(server):
 
 @dataclasses.dataclass(frozen=True)
 class Backend:
-    """A lock service, and who is compared on it."""
+    """A lock service, and the clients that are compared on it."""
     title: str
     start: typing.Callable      # folder -> service_servers.Server
     scheme: str
@@ -101,13 +101,13 @@ BACKENDS = {
 
 
 class Contest:
-    """One server, and loads on it in turns."""
+    """One server, and alternating loads on it."""
 
     def __init__(self, backend, server, options):
         self.backend, self.server, self.options = backend, server, options
 
     def command(self, who, verb, count):
-        """`-apart`: each a client of its own; of a peer that is a connection."""
+        """`-apart`: each thread has its own client, or its own connection of a peer."""
         programs = self.options.build / "bench"
         if who == "ours":
             words = [programs / "library_load", OURS.get(verb, verb),
@@ -147,7 +147,7 @@ class Contest:
 
 
 def cycle_rows(contest):
-    """Lock + unlock, each client on a lock of its own."""
+    """Lock + unlock; each client uses its own lock."""
     rows = []
     for clients in CLIENTS:
         for verb, ours, peer in contest.compare(("tasks", "threads"), clients):
@@ -170,7 +170,7 @@ def hand_over_rows(contest):
 
 
 def times_as_fast(ours, peer):
-    """By how many there are in a second."""
+    """Ratio of the throughputs."""
     return ours["per_second"] / peer["per_second"]
 
 
@@ -196,11 +196,11 @@ def table(backend, rows):
 
 
 def measure(backend, options):
-    """All rows of one backend, on a server of its own."""
+    """All rows of one backend, measured on its own server."""
     with tempfile.TemporaryDirectory(prefix="bench_backends.", dir=options.folder) as folder:
         with backend.start(pathlib.Path(folder)) as server:
             contest = Contest(backend, server, options)
-            # Warms the server up: a JVM that is new is half as fast.
+            # Warm-up: a new JVM is half as fast.
             for who in ("ours", "peer") * 2:
                 progress(f"{backend.title}: warming up")
                 contest.one_run(who, "tasks", 8)
@@ -209,7 +209,7 @@ def measure(backend, options):
 
 
 def main():
-    """Measures, then shows."""
+    """Measures, and prints the report."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=HOME / "build/release")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs three tenured beside three etcd and three ZooKeeper with the same load; prints all ratios.
+"""Compares clusters of three tenured, three etcd and three ZooKeeper servers; prints all ratios.
 
   bench/run_cluster.py                              about five minutes
   bench/run_cluster.py --quick                      a smoke run: numbers are rough
@@ -28,7 +28,7 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 
 
 def main():
-    """Measures, then shows."""
+    """Measures, and prints the report."""
     options = arguments()
     results = {}
     with tempfile.TemporaryDirectory(dir=options.build, prefix="bench_cluster.") as folder:

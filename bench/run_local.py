@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the in-process lock manager beside its peers and prints one table with ratios.
+"""Compares the in-process lock manager with its peers; prints one table with ratios.
 
   bench/run_local.py                              about three minutes
   bench/run_local.py --quick                      a smoke run: every row once, numbers are rough
@@ -33,7 +33,7 @@ SHOWN_ALSO = {"hand_over/floor_spin_lock": "a spin lock hands over in {:,.0f} ns
 
 
 def main():
-    """Measures, then shows."""
+    """Measures, and prints the report."""
     options = arguments()
     rows = [row for row in all_rows() if not options.only or row["group"] in options.only]
     if not rows:
@@ -47,7 +47,7 @@ def main():
     progress("")
 
     table = [cells_of(row, values) for row in rows]
-    verdicts = [judged for row in rows for judged in judge(row, values)]
+    verdicts = [rated for row in rows for rated in rate(row, values)]
     print(plain_text(table))
     print(summary(verdicts))
     for name, text in SHOWN_ALSO.items():
@@ -85,7 +85,7 @@ def arguments():
 
 
 def measure_group(group, options):
-    """Benchmark name -> the figure over the repetitions: see above."""
+    """Benchmark name -> value over the repetitions, as described above."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command = [str(options.build / "bench" / "bench_local"),
                    f"--benchmark_filter=^{group}/",
@@ -121,15 +121,15 @@ def measure_memory(_group, options):
 
 
 def run(command, seconds_max):
-    """The standard output; ends the whole script if the program fails."""
+    """Standard output of a program; exits if the program fails."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds_max, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} failed with {done.returncode}:\n{done.stderr}")
     return done.stdout
 
 
-def judge(row, values):
-    """(row title, text with verdict, met) for each target that can be judged."""
+def rate(row, values):
+    """(row title, text with verdict, met) for each target that can be rated."""
     verdicts = []
     for text, decide in row["targets"]:
         outcome = decide(values)
@@ -151,17 +151,17 @@ def cells_of(row, values):
             cells.append(number(theirs))
         else:
             cells.append(f"{number(theirs)} ({ratio(theirs / mine)})")
-    cells.append("; ".join(text for _, text, _ in judge(row, values)))
+    cells.append("; ".join(text for _, text, _ in rate(row, values)))
     return cells
 
 
 def number(value):
-    """Three figures are enough, and thousands are grouped."""
+    """Number with three significant digits and thousands separators."""
     return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
 def ratio(value):
-    """peer / ours: above 1 we are faster or smaller."""
+    """peer / ours: above 1, Tenure is faster or smaller."""
     return f"{value:,.0f}x" if value >= 100 else f"{value:.1f}x" if value >= 1 else f"{value:.2f}x"
 
 
@@ -169,7 +169,7 @@ HEADER = ["work", "ours"] + COLUMNS + ["targets"]
 
 
 def plain_text(table):
-    """Columns under each other; the targets last, since they are long."""
+    """Aligned columns; the targets are last, because they are long."""
     lines = [HEADER] + table
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEADER) - 1)]
     texts = []
@@ -181,7 +181,7 @@ def plain_text(table):
 
 
 def summary(verdicts):
-    """How many targets are met, and which are not."""
+    """Number of met targets, and the targets that are not met."""
     missed = [f"  {title}: {text}" for title, text, met in verdicts if not met]
     head = f"targets: {len(verdicts) - len(missed)} of {len(verdicts)} met"
     return "\n".join([head] + missed)
@@ -217,7 +217,7 @@ def markdown(table, verdicts, values, options):
 
 
 def facts(options):
-    """Where and when, without names of hosts."""
+    """Machine and date, without host names."""
     model = "unknown CPU"
     for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):

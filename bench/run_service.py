@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs tenured beside etcd and ZooKeeper, each durable, with the same load; prints all ratios.
+"""Compares tenured, etcd and ZooKeeper, each durable, under the same load; prints all ratios.
 
   bench/run_service.py                              about six minutes
   bench/run_service.py --quick                      a smoke run: numbers are rough
@@ -28,7 +28,7 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 
 
 def main():
-    """Measures, then shows."""
+    """Measures, and prints the report."""
     options = arguments()
     results = {}
     with tempfile.TemporaryDirectory(dir=options.build, prefix="bench_service.") as folder:

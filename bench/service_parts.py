@@ -1,4 +1,4 @@
-"""The parts of bench/run_service.py: what is measured, each part with servers of its own."""
+"""Parts of bench/run_service.py. Each part measures on its own servers."""
 
 import contextlib
 import os
@@ -14,17 +14,17 @@ from service_servers import (begin, command_of, next_line, progress, run, start_
 
 CLIENTS = (1, 8, 64)
 WAITERS = (2, 16, 100)
-# Rows of the cycles -> whose load it is, and how that is called there.
+# Row of the table of cycles -> load generator and its command.
 ROWS = {"library, tasks": ("library", "tasks"), "library, threads": ("library", "threads"),
         "unary calls": ("tenure", "cycles"), "etcd": ("etcd", "cycles"),
         "ZooKeeper": ("zookeeper", "cycles")}
-# The shortest that etcd and ZooKeeper take as they are configured.
+# Shortest TTL that etcd and ZooKeeper accept in their default configuration.
 TAKEOVER_TTL_SECONDS = {"library": 2, "etcd": 2, "zookeeper": 4}
 
 
 @contextlib.contextmanager
 def all_servers(folder, options):
-    """One of each, by the name of a load."""
+    """One server per kind, by the name of its load generator."""
     with (start_tenured(folder, options) as tenured, start_etcd(folder) as etcd,
           start_zookeeper(folder) as zookeeper):
         yield {"library": tenured, "tenure": tenured, "etcd": etcd, "zookeeper": zookeeper}
@@ -33,7 +33,7 @@ def all_servers(folder, options):
 
 
 def cycles(folder, options):
-    """{clients: {row: {...}}}, medians of all rounds, which the contenders take turns in."""
+    """{clients: {row: {...}}}, medians of all rounds; the contenders alternate."""
     floor = {"fdatasync_us": [], "round_trip_us": [], "written_round_trip_us": []}
 
     def measure_floor():
@@ -86,7 +86,7 @@ def batch_size(server):
 
 
 def round_trip_us(options, *verb):
-    """To another thread and back by TCP; with a file, a block of it is written in between."""
+    """Round trip to another thread by TCP; with a file, plus one durable write in between."""
     program = options.build / "bench" / "library_load"
     return run([str(part) for part in (program, *verb)])["p50_us"]
 
@@ -151,7 +151,7 @@ def leases(folder, options):
 
 
 def million(folder, options):
-    """Many held locks: what they cost in memory, the snapshot of them, and a start with them."""
+    """Many held locks: memory, time of a snapshot, and time of a start."""
     locks, name = options.locks, "million"
     progress(f"{locks:,} locks")
     with start_tenured(folder, options, name) as server:
@@ -162,7 +162,7 @@ def million(folder, options):
     with start_tenured(folder, options, name) as killed:
         restarted = killed.resident_bytes()
         quiet = run(command_of(options, "library", "threads", killed, 1, options.seconds))
-        # Of the whole log, then of that snapshot and what came since.
+        # Start from the whole log, then from the snapshot and the log after it.
         first, second = snapshot(options, killed), snapshot_under_load(options, killed)
         after = killed.resident_bytes()
         killed.stop(signal.SIGTERM)
@@ -180,14 +180,14 @@ def million(folder, options):
 
 
 def snapshot(options, server):
-    """By itself: what it costs."""
+    """Cost of a snapshot on an idle server."""
     cpu = server.cpu_seconds()
     taken = run([str(options.build / "bench/service_load"), "snapshot", server.address])
     return {"seconds": taken["seconds"], "cpu_s": server.cpu_seconds() - cpu}
 
 
 def snapshot_under_load(options, server):
-    """While a client makes cycles: how long the longest of them takes."""
+    """Longest cycle of a client during a snapshot."""
     cycling = begin(command_of(options, "library", "threads", server, 1, 120))
     time.sleep(1)  # The load counts after half a second.
     taken = snapshot(options, server)
@@ -197,7 +197,7 @@ def snapshot_under_load(options, server):
 
 
 def takeover(folder, options):
-    """{name: {...}}: how long after its TTL the lock of a killed holder is with a waiter."""
+    """{name: {...}}: time from the end of a killed holder's TTL to the grant to a waiter."""
     result = {}
     with all_servers(folder, options) as servers:
         for name, ttl in TAKEOVER_TTL_SECONDS.items():
@@ -209,7 +209,7 @@ def takeover(folder, options):
 
 
 def late_waiters(options, name, server, count):
-    """In milliseconds. Each on a lock of its own; the next begins before the last is through."""
+    """In milliseconds. Each sample uses its own lock; samples overlap in time."""
     ttl, waiting = TAKEOVER_TTL_SECONDS[name], []
     for number in range(count):
         lock = f"takeover-{number}"

@@ -1,4 +1,4 @@
-"""What bench/run_service.py prints: the table of cycles, and all targets with what was reached."""
+"""Report of bench/run_service.py: the table of cycles, and all targets with the measured values."""
 
 import datetime
 import os
@@ -11,15 +11,15 @@ LIBRARY = ("library, tasks", "library, threads")
 
 
 def report(results, options):
-    """Markdown that is also read well on a terminal."""
+    """Report as Markdown that is also readable on a terminal."""
     lines = [f"Lock + unlock cycles, durable before acknowledged, every client on a lock of its "
              f"own: medians of {options.rounds} rounds of {options.seconds} s.", "",
              *cycle_table(results["cycles"], CLIENTS, ROWS), ""] if "cycles" in results else []
-    judged = targets(results)
+    rated = targets(results)
     lines += table(["target", "reached", "etcd", "ZooKeeper", ""],
-                   [[what, reached, *peers, MET[met]] for what, reached, peers, met in judged],
+                   [[what, reached, *peers, MET[met]] for what, reached, peers, met in rated],
                    "<>>><")
-    lines += ["", f"{sum(met for *_, met in judged)} of {len(judged)} targets met."]
+    lines += ["", f"{sum(met for *_, met in rated)} of {len(rated)} targets met."]
     more = remarks(results)
     return "\n".join(lines + ([""] if more else []) + [f"- {one}" for one in more])
 
@@ -35,7 +35,7 @@ def markdown(text, options, title="The lock service, beside etcd and ZooKeeper",
 
 
 def table(header, rows, alignment):
-    """Markdown with columns under each other. `alignment` has < or > for each column."""
+    """Markdown table with aligned columns. `alignment` has < or > for each column."""
     widths = [max(len(row[at]) for row in [header, *rows]) for at in range(len(header))]
 
     def line(cells):
@@ -62,12 +62,12 @@ def cycle_table(cycles, all_clients, names):
 
 
 def targets(results):
-    """[(what, reached, (etcd's, ZooKeeper's), met)] of all parts that were measured."""
-    judges = {"cycles": cycle_targets, "hand-over": hand_over_targets, "leases": lease_targets,
+    """[(target, measured, (etcd, ZooKeeper), met)] of all measured parts."""
+    raters = {"cycles": cycle_targets, "hand-over": hand_over_targets, "leases": lease_targets,
               "million": million_targets, "takeover": takeover_targets,
               "in-process": in_process_targets}
-    return [target for part, judge in judges.items() if part in results
-            for target in judge(results[part])]
+    return [target for part, rater in raters.items() if part in results
+            for target in rater(results[part])]
 
 
 def cycle_targets(cycles):
@@ -150,7 +150,7 @@ def in_process_targets(figures):
 
 
 def remarks(results):
-    """What a reader of the tables may ask."""
+    """Notes on the tables."""
     lines = []
     if "cycles" in results:
         cycles = results["cycles"]
@@ -158,7 +158,7 @@ def remarks(results):
                   f"trip on loopback: {cycles['round_trip_us']:,.0f} us; a round trip with such a "
                   f"write at the far end: {cycles['written_round_trip_us']:,.0f} us (p50, measured "
                   f"between the rounds).",
-                  f"Commands of ours that shared one entry of the log, over all rounds: "
+                  f"Commands of Tenure per entry of the log, average over all rounds: "
                   f"{cycles['batch']:.1f}."]
     if "leases" in results:
         leases = results["leases"]

@@ -16,7 +16,7 @@ ZOOKEEPER_JAR = pathlib.Path("/usr/share/java/zookeeper.jar")
 
 
 def progress(text):
-    """One line that is written over; nothing in a pipe."""
+    """Prints a progress line that the next one overwrites; prints nothing in a pipe."""
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K" + text)
         sys.stderr.flush()
@@ -29,7 +29,7 @@ def free_port():
 
 
 def answers_http(url):
-    """For Server: is it ready?"""
+    """Returns a readiness check for Server."""
     def ask():
         try:
             with urllib.request.urlopen(url, timeout=1) as answer:
@@ -40,7 +40,7 @@ def answers_http(url):
 
 
 def answers_zookeeper(port):
-    """The same, by ZooKeeper's own four letters."""
+    """The same by a four-letter command of ZooKeeper."""
     def ask():
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
@@ -52,7 +52,7 @@ def answers_zookeeper(port):
 
 
 class Server:
-    """A server of its own, with its files in a folder of its own. Stops with its `with` block."""
+    """A server process with its own folder. It stops at the end of the `with` block."""
 
     def __init__(self, name, command, address, is_ready):
         self.name, self.address, self.http = name, address, None
@@ -84,7 +84,7 @@ class Server:
         return 1024 * int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.M).group(1))
 
     def metric(self, name):
-        """The value of one of tenured's series that has no labels."""
+        """Value of a metric of tenured without labels."""
         with urllib.request.urlopen(f"{self.http}/metrics") as answer:
             text = answer.read().decode()
         return float(re.search(rf"^{name} (\S+)$", text, re.M).group(1))
@@ -106,7 +106,7 @@ def start_etcd(folder):
 
 
 def start_zookeeper(folder):
-    """As Debian configures it, but for the port, the folder, and no limit of connections."""
+    """Debian's default configuration, except port, folder and the limit of connections."""
     port, files = free_port(), folder / "zookeeper"
     files.mkdir()
     config = files / "zoo.cfg"
@@ -134,7 +134,7 @@ def start_tenured(folder, options, name="tenure"):
 
 
 def command_of(options, name, verb, server, *more):
-    """How the load of a contender is called: library, tenure, etcd, zookeeper."""
+    """Command of the load generator: library, tenure, etcd, zookeeper."""
     program = {"library": "library_load", "zookeeper": "zookeeper_load"}.get(name, "service_load")
     address = f"tenure://{server.address}" if name == "library" else server.address
     prefix = [name] if program == "service_load" else []

@@ -18,40 +18,40 @@ COLUMNS = [RECREATION, BERKELEY, ROCKS, FLOOR]
 def faster(peer, ours, times):
     """At least `times` as fast as the peer."""
 
-    def judge(values):
+    def check(values):
         if peer not in values or ours not in values:
             return None
         ratio = values[peer] / values[ours]
         return f"{ratio:.1f}x", ratio >= times
 
-    return f"≥ {times}x {label(peer)}", judge
+    return f"≥ {times}x {label(peer)}", check
 
 
 def at_most(mine, other, times):
-    """Costs at most `times` what the other one costs."""
+    """Costs at most `times` as much as the other contender."""
 
-    def judge(values):
+    def check(values):
         if mine not in values or other not in values:
             return None
         ratio = values[mine] / values[other]
         return f"{ratio:.2f}x", ratio <= times
 
-    return f"≤ {times}x {label(other)}", judge
+    return f"≤ {times}x {label(other)}", check
 
 
 def below(mine, limit, text):
     """An absolute limit."""
 
-    def judge(values):
+    def check(values):
         if mine not in values:
             return None
         return f"{values[mine]:,.0f}", values[mine] <= limit
 
-    return text, judge
+    return text, check
 
 
 def label(name):
-    """What a target calls a contender: the middle of `row/contender/argument`."""
+    """Name of a contender in the text of a target, from `row/contender/argument`."""
     contender = name.split("/")[1]
     return {
         "lock_db_recreation": "re-creation",
@@ -66,7 +66,7 @@ def label(name):
 
 
 def beside(row, suffix, floor=None):
-    """Every peer of a row by column."""
+    """All peers of a row by column."""
     peers = {
         RECREATION: f"{row}/lock_db_recreation{suffix}",
         BERKELEY: f"{row}/berkeley_db{suffix}",
@@ -121,13 +121,13 @@ def point_rows():
 
 
 def transaction_rows():
-    """Several locks and their common end."""
+    """Several locks that are released together."""
     rows = []
     for row, title, times in (("levels_4", "IX IX IX X + release_all", 10),
                               ("locks_16", "16 X + release_all", 6)):
         for threads in (1, 2):
-            # Two threads on the same three IX locks pass six cache lines to and fro for each
-            # transaction, and that is most of the time: the target is for one thread.
+            # Two threads on the same three IX locks exchange six cache lines per transaction, which
+            # takes most of the time. So the target is for one thread.
             is_free_running = threads == 1 or row == "locks_16"
             wanted = [("lock_db_recreation", times), ("berkeley_db", times)]
             wanted = wanted if is_free_running else []
@@ -146,15 +146,15 @@ def range_rows():
             del row["peers"][BERKELEY]
             if live == 100_000:
                 first = row["ours"].replace("/100000", "/10")
-                text, judge = at_most(row["ours"], first, 8)
+                text, check = at_most(row["ours"], first, 8)
                 row["targets"] = [faster("range/lock_db_recreation/100000", row["ours"], 100),
-                                  (text.split("x ")[0] + "x of 10 live", judge)]
+                                  (text.split("x ")[0] + "x of 10 live", check)]
         rows += pair
     return rows
 
 
 def deadlock_rows():
-    """Looking for deadlocks."""
+    """Deadlock detection."""
     unrelated = "deadlock_unrelated/ours_request/10000"
     rows = [{"group": "deadlock_unrelated", "unit": "ns", "ours": unrelated,
              "title": "deadlock check, 10,000 unrelated waiters",

@@ -165,7 +165,7 @@ Contender contender_from(const std::string& word) {
       return contender;
     }
   }
-  std::fprintf(stderr, "%s: one of ours, scope, raw, raw-scope\n", word.c_str());
+  std::fprintf(stderr, "%s: expected ours, scope, raw or raw-scope\n", word.c_str());
   std::exit(64);
 }
 

@@ -38,23 +38,23 @@ struct Turn {
   ::grpc::Status status{};
 };
 
-/// Which lock a client wants, and for how long it outlives the client.
-struct Wish {
+/// Lock that a client acquires.
+struct LockSpec {
   std::string name;
-  std::chrono::seconds ttl = std::chrono::minutes(10);
+  std::chrono::seconds ttl = std::chrono::minutes(10);  ///< TTL of its lease.
 };
 
 /// One of Tenure's clients, with a lease of its own.
 class TenureClient {
  public:
-  TenureClient(const Channel& channel, const Wish& wish)
+  TenureClient(const Channel& channel, const LockSpec& spec)
       : stub_(v1::LockService::NewStub(channel)) {
     ::grpc::ClientContext context;
     v1::LeaseGrantRequest request;
-    request.set_ttl_ms(static_cast<std::uint64_t>(std::chrono::milliseconds(wish.ttl).count()));
+    request.set_ttl_ms(static_cast<std::uint64_t>(std::chrono::milliseconds(spec.ttl).count()));
     v1::LeaseGrantResponse lease;
     insist(stub_->LeaseGrant(&context, request, &lease), "LeaseGrant");
-    lock_.set_name(wish.name);
+    lock_.set_name(spec.name);
     lock_.set_lease_id(lease.id());
     unlock_.set_lease_id(lease.id());
   }
@@ -95,14 +95,15 @@ class TenureClient {
 /// One of etcd's.
 class EtcdClient {
  public:
-  EtcdClient(const Channel& channel, const Wish& wish) : stub_(v3lockpb::Lock::NewStub(channel)) {
+  EtcdClient(const Channel& channel, const LockSpec& spec)
+      : stub_(v3lockpb::Lock::NewStub(channel)) {
     ::grpc::ClientContext context;
     etcdserverpb::LeaseGrantRequest request;
-    request.set_ttl(wish.ttl.count());
+    request.set_ttl(spec.ttl.count());
     etcdserverpb::LeaseGrantResponse lease;
     insist(etcdserverpb::Lease::NewStub(channel)->LeaseGrant(&context, request, &lease),
            "LeaseGrant");
-    lock_.set_name(wish.name);
+    lock_.set_name(spec.name);
     lock_.set_lease(lease.id());
   }
 

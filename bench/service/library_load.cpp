@@ -302,7 +302,8 @@ void written_round_trip(const std::string& path) {
   ::close(file);
 }
 
-bool obey(const std::vector<std::string>& given) {
+/// Runs the load that the arguments name. False: they are invalid.
+bool run_command(const std::vector<std::string>& given) {
   const auto has = [&](const char* what, std::size_t arguments) {
     return given.size() == arguments + 1 && given[0] == what;
   };
@@ -340,7 +341,7 @@ bool obey(const std::vector<std::string>& given) {
 
 int main(int count, char** arguments) {
   std::signal(SIGINT, [](int) { tenure::bench::is_interrupted = true; });
-  if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
+  if (!tenure::bench::run_command(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
         "usage: library_load threads|tasks URL CLIENTS SECONDS\n"
         "       library_load hand-over|hand-over-apart|hand-over-tasks URL WAITERS SECONDS\n"

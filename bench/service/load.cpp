@@ -60,8 +60,8 @@ struct Load {
 template <class Client>
 class Driver {
  public:
-  Driver(const Channel& channel, const Wish& wish, Load& load)
-      : client_(channel, wish), load_(load), turn_{.queue = load.queue, .tag = this} {}
+  Driver(const Channel& channel, const LockSpec& spec, Load& load)
+      : client_(channel, spec), load_(load), turn_{.queue = load.queue, .tag = this} {}
 
   bool lock() {
     began_ = Clock::now();
@@ -103,7 +103,7 @@ class Driver {
   Clock::time_point began_;
 };
 
-/// Calls `make(channel, wish)` for each client.
+/// Calls `make(channel, spec)` for each client.
 template <class Make>
 void make_clients(const std::string& address, std::size_t clients, Load::Kind kind, Make make) {
   const char* wanted = std::getenv("TENURE_BENCH_SESSIONS");
@@ -114,15 +114,15 @@ void make_clients(const std::string& address, std::size_t clients, Load::Kind ki
   for (std::size_t n = 0; n < clients; ++n) {
     const bool is_shared = kind == Load::Kind::hand_over;
     make(channels[n % channels.size()],
-         Wish{.name = is_shared ? "bench/hot" : "bench/" + std::to_string(n)});
+         LockSpec{.name = is_shared ? "bench/hot" : "bench/" + std::to_string(n)});
   }
 }
 
 template <class Client>
 void run(const std::string& address, std::size_t clients, Load load) {
   std::vector<std::unique_ptr<Driver<Client>>> drivers;
-  make_clients(address, clients, load.kind, [&](const Channel& channel, const Wish& wish) {
-    drivers.push_back(std::make_unique<Driver<Client>>(channel, wish, load));
+  make_clients(address, clients, load.kind, [&](const Channel& channel, const LockSpec& spec) {
+    drivers.push_back(std::make_unique<Driver<Client>>(channel, spec, load));
   });
   load.period = {.duration = load.period.duration};
   for (auto& driver : drivers) {
@@ -141,19 +141,19 @@ template <class Client>
 void run_blocking(const std::string& address, std::size_t clients, Load::Kind kind,
                   std::chrono::seconds duration) {
   std::vector<std::unique_ptr<Client>> all;
-  make_clients(address, clients, kind, [&](const Channel& channel, const Wish& wish) {
-    all.push_back(std::make_unique<Client>(channel, wish));
+  make_clients(address, clients, kind, [&](const Channel& channel, const LockSpec& spec) {
+    all.push_back(std::make_unique<Client>(channel, spec));
   });
   kind == Load::Kind::cycles ? run_cycles(all, duration) : run_hand_over(all, duration);
 }
 
 /// Holds until it is killed. Prints the moment before it asked for its lease.
 template <class Client>
-void hold(const std::string& address, const Wish& wish) {
+void hold(const std::string& address, const LockSpec& spec) {
   const auto channel = connect(address);
   channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(5));
   const auto asked = Clock::now();
-  Client client(channel, wish);
+  Client client(channel, spec);
   client.lock();
   print_moment(asked);
   std::this_thread::sleep_for(std::chrono::minutes(1));
@@ -161,8 +161,8 @@ void hold(const std::string& address, const Wish& wish) {
 
 /// Prints the moment at which it had the lock.
 template <class Client>
-void wait(const std::string& address, const Wish& wish) {
-  Client client(connect(address), wish);
+void wait(const std::string& address, const LockSpec& spec) {
+  Client client(connect(address), spec);
   client.lock();
   print_moment(Clock::now());
 }
@@ -274,7 +274,8 @@ bool drive(const std::vector<std::string>& given) {
   return true;
 }
 
-bool obey(const std::vector<std::string>& given) {
+/// Runs the load that the arguments name. False: they are invalid.
+bool run_command(const std::vector<std::string>& given) {
   if (given.size() == 3 && given[0] == "fill") {
     fill(given[1], std::stoul(given[2]));
   } else if (given.size() == 2 && given[0] == "snapshot") {
@@ -297,7 +298,7 @@ bool obey(const std::vector<std::string>& given) {
 int main(int count, char** arguments) {
   // As tenured does: Debian's Abseil otherwise checks the order of all of gRPC's locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
+  if (!tenure::bench::run_command(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
         "usage: service_load tenure|etcd cycles|hand-over HOST:PORT CLIENTS SECONDS\n"
         "       service_load tenure|etcd threads|hand-over-threads HOST:PORT CLIENTS SECONDS\n"

@@ -128,11 +128,11 @@ class Contender {
   void look() {
     const auto listed = [](int code, const String_vector* names, const void* self) {
       insist(code, "list the siblings");
-      self_of(self).judge(*names);
+      self_of(self).on_siblings(*names);
     };
     insist(zoo_aget_children(session_, folder_.c_str(), 0, listed, this), "list the siblings");
   }
-  void judge(const String_vector& names) {
+  void on_siblings(const String_vector& names) {
     const auto last = before(std::string_view(path_).substr(folder_.size() + 1), names);
     if (last.empty()) {
       locked();
@@ -354,7 +354,8 @@ void wait(const std::string& address, const std::string& name) {
   print_moment(Clock::now());
 }
 
-bool obey(const std::vector<std::string>& given) {
+/// Runs the load that the arguments name. False: they are invalid.
+bool run_command(const std::vector<std::string>& given) {
   using std::chrono::seconds;
   if (given.size() == 4 && given[0] == "cycles") {
     run(given[1], std::stoul(given[2]), Load::Kind::cycles, seconds(std::stoi(given[3])));
@@ -381,7 +382,7 @@ bool obey(const std::vector<std::string>& given) {
 
 int main(int count, char** arguments) {
   zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
-  if (!tenure::bench::obey(std::vector<std::string>(arguments + 1, arguments + count))) {
+  if (!tenure::bench::run_command(std::vector<std::string>(arguments + 1, arguments + count))) {
     std::fputs(
         "usage: zookeeper_load cycles|hand-over HOST:PORT CLIENTS SECONDS\n"
         "       zookeeper_load threads|hand-over-threads HOST:PORT CLIENTS SECONDS\n"

@@ -22,7 +22,7 @@ constexpr int renewals_per_ttl = 3;
 Client::Client(const Context& context, Endpoint endpoint, HostClock clock)
     : world_(context.world),
       network_(context.network),
-      judge_(context.judge),
+      checker_(context.checker),
       directory_(context.directory),
       storage_(context.storage),
       endpoint_(endpoint),
@@ -67,7 +67,7 @@ void Client::pause(VirtualTime length) {
 
 void Client::die() {
   if (session_.has_value()) {
-    judge_.forget_lease(session_->lease);
+    checker_.forget_lease(session_->lease);
     // A dead process holds no lease.
     world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
   }
@@ -85,7 +85,7 @@ void Client::die() {
 void Client::end_lease() {
   if (session_.has_value()) {
     world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
-    judge_.forget_lease(session_->lease);
+    checker_.forget_lease(session_->lease);
   }
   session_.reset();
   pending_requests_.clear();
@@ -167,7 +167,7 @@ void Client::handle(const Reply& answer) {
   }
   if (const auto* sight = std::get_if<ReadResult>(&answer.what)) {
     if (const auto read = reads_.extract(number); !read.empty()) {
-      judge_.see_read(read.mapped().known, sight->revision);
+      checker_.check_read(read.mapped().known, sight->revision);
       history::Event event{.kind = history::Kind::read,
                            .items = {{.name = read.mapped().name}},
                            .since = read.mapped().since.count()};
@@ -269,8 +269,8 @@ void Client::session_opened(sys::BootTime sent) {
   world_.record({.kind = history::Kind::renewed,
                  .owner = std::to_string(session_->lease.get()),
                  .until = real(session_->record->valid_until())});
-  judge_.know_lease(session_->lease,
-                    [this, record = session_->record] { return record->is_valid(boot_time()); });
+  checker_.add_lease(session_->lease,
+                     [this, record = session_->record] { return record->is_valid(boot_time()); });
   check_lease();
 }
 
@@ -331,7 +331,7 @@ void Client::lose_lease() {
     return;
   }
   world_.record({.kind = history::Kind::lost, .owner = std::to_string(session_->lease.get())});
-  judge_.forget_lease(session_->lease);
+  checker_.forget_lease(session_->lease);
   session_.reset();
   pending_requests_.clear();
   renewals_.clear();

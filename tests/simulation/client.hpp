@@ -15,8 +15,8 @@
 #include "client/lease_record.hpp"
 #include "core/command.hpp"
 #include "core/outcome.hpp"
+#include "simulation/checker.hpp"
 #include "simulation/host_clock.hpp"
-#include "simulation/judge.hpp"
 #include "simulation/network.hpp"
 #include "simulation/protocol.hpp"
 
@@ -35,7 +35,7 @@ class Client final : public Requester {
   struct Context {
     World& world;
     Network& network;
-    Judge& judge;
+    Checker& checker;
     Directory& directory;
     Storage& storage;
   };
@@ -139,7 +139,7 @@ class Client final : public Requester {
 
   World& world_;
   Network& network_;
-  Judge& judge_;
+  Checker& checker_;
   Directory& directory_;
   Storage& storage_;
   Endpoint endpoint_;

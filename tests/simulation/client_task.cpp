@@ -340,7 +340,7 @@ bool Client::should_read() {
 
 void Client::read(const std::string& name) {
   const auto number = ++last_number_;
-  reads_[number] = {.name = name, .since = world_.now(), .known = judge_.acknowledged()};
+  reads_[number] = {.name = name, .since = world_.now(), .known = checker_.acknowledged()};
   // Sent to any member; only a leader with a confirmed quorum may reply.
   const auto to = world_.options().mutant == Mutant::read_unconfirmed || world_.random().one_in(2)
                       ? world_.random().index(directory_.hosts.size())

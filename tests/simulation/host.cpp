@@ -15,7 +15,7 @@ using namespace server::raft;
 Host::Host(const Context& context, Endpoint endpoint, HostClock clock)
     : world_(context.world),
       network_(context.network),
-      judge_(context.judge),
+      checker_(context.checker),
       directory_(context.directory),
       endpoint_(endpoint),
       clock_(clock),
@@ -145,7 +145,7 @@ void Host::enter(Endpoint source, Call call) {
   }
   auto& store = *serving_->store;
   call(store, time());
-  judge_.poll(id(), store.replica(), store.state(), checked_);
+  checker_.poll(id(), store.replica(), store.state(), checked_);
   arm();
 }
 
@@ -206,7 +206,7 @@ void Host::append(Index first, const std::vector<Entry>& entries) {
 }
 
 void Host::install(const Snapshot& snapshot) {
-  judge_.see_snapshot(snapshot);
+  checker_.on_snapshot(snapshot);
   disk_.install(snapshot);
 }
 
@@ -226,7 +226,7 @@ void Host::cut(Index last) {
 void Host::compact(CompactionPlan plan) {
   disk_.compact(std::move(plan), [this](const Result<std::size_t>& bytes) {
     if (bytes.has_value()) {
-      judge_.see_snapshot(*disk_.snapshot());
+      checker_.on_snapshot(*disk_.snapshot());
     }
     enter([bytes](RaftStore& here, Time now) { here.compacted(bytes, now); });
   });
@@ -301,7 +301,7 @@ void Host::fatal(const std::string& why) {
 }
 
 void Host::applied(const core::Applied& what, const core::State& state) {
-  judge_.see_applied(what, state);
+  checker_.on_applied(what, state);
 }
 
 }  // namespace tenure::simulation

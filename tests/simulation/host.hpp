@@ -15,9 +15,9 @@
 #include "server/raft/raft_store.hpp"
 #include "server/requests/waiter_registry.hpp"
 #include "server/store/store.hpp"
+#include "simulation/checker.hpp"
 #include "simulation/disk.hpp"
 #include "simulation/host_clock.hpp"
-#include "simulation/judge.hpp"
 #include "simulation/network.hpp"
 #include "simulation/protocol.hpp"
 
@@ -30,7 +30,7 @@ class Host final : public server::raft::Environment, public server::Listener {
   struct Context {
     World& world;
     Network& network;
-    Judge& judge;
+    Checker& checker;
     Directory& directory;
   };
 
@@ -126,7 +126,7 @@ class Host final : public server::raft::Environment, public server::Listener {
 
   World& world_;
   Network& network_;
-  Judge& judge_;
+  Checker& checker_;
   Directory& directory_;
   Endpoint endpoint_;
   HostClock clock_;

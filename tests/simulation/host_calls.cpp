@@ -54,7 +54,7 @@ void Host::decided(const Request& request, const core::Command& command,
     reply(request, std::move(result).error());
     return;
   }
-  judge_.see_acknowledged(result->revision);
+  checker_.on_acknowledged(result->revision);
   if (std::holds_alternative<core::Queued>(result->outcome)) {
     wait(request, std::get<core::Acquire>(command));
     if (misbehaves(Mutant::grant_doubled, 30)) {

@@ -53,7 +53,7 @@ void Reader::poll() {
 }
 
 void Reader::ask(Endpoint host) {
-  asked_[++last_number_] = judge_.acknowledged();
+  asked_[++last_number_] = checker_.acknowledged();
   if (asked_.size() > asked_max) {
     asked_.erase(asked_.begin());
   }
@@ -66,7 +66,7 @@ void Reader::handle_reply(const Reply& answer) {
   const auto known = asked_.extract(answer.number);
   if (const auto* sight = std::get_if<ReadResult>(&answer.what);
       sight != nullptr && !known.empty()) {
-    judge_.see_read(known.mapped(), sight->revision);
+    checker_.check_read(known.mapped(), sight->revision);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/ids.hpp"
-#include "simulation/judge.hpp"
+#include "simulation/checker.hpp"
 #include "simulation/network.hpp"
 #include "simulation/protocol.hpp"
 #include "simulation/world.hpp"
@@ -17,10 +17,10 @@ namespace tenure::simulation {
 /// clients.
 class Reader final : public Requester {
  public:
-  Reader(World& world, Network& network, Judge& judge, Directory& directory, Endpoint endpoint)
+  Reader(World& world, Network& network, Checker& checker, Directory& directory, Endpoint endpoint)
       : world_(world),
         network_(network),
-        judge_(judge),
+        checker_(checker),
         directory_(directory),
         endpoint_(endpoint) {}
 
@@ -34,7 +34,7 @@ class Reader final : public Requester {
 
   World& world_;
   Network& network_;
-  Judge& judge_;
+  Checker& checker_;
   Directory& directory_;
   Endpoint endpoint_;
   std::uint64_t newest_term_ = 0;  ///< Newest term with a leader.

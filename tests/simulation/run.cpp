@@ -8,10 +8,10 @@
 #include "core/invariants.hpp"
 #include "core/snapshot.hpp"
 #include "history/check.hpp"
+#include "simulation/checker.hpp"
 #include "simulation/client.hpp"
 #include "simulation/faults.hpp"
 #include "simulation/host.hpp"
-#include "simulation/judge.hpp"
 #include "simulation/network.hpp"
 #include "simulation/operators.hpp"
 #include "simulation/reader.hpp"
@@ -35,7 +35,7 @@ class Run {
   Run(const Options& options, std::ostream* trace)
       : world_(options, trace),
         network_(world_, options.members + options.spares + options.clients + options.watchers + 1),
-        judge_(world_),
+        checker_(world_),
         operators_(world_, directory_) {
     begin_history();
     make_hosts();
@@ -67,7 +67,7 @@ class Run {
     operators_.check_liveness();
     wait_for_the_end();
     world_.record({.kind = history::Kind::end});
-    auto outcome = judge_history();
+    auto outcome = check_history();
     outcome.crashes = faults.crashes();
     outcome.faults = faults.total();
     if (history != nullptr) {
@@ -112,7 +112,7 @@ class Run {
         .type = server::raft::EntryType::change,
         .payload = std::make_shared<const std::string>(server::raft::encode_members(members))};
     const Host::Context context{
-        .world = world_, .network = network_, .judge = judge_, .directory = directory_};
+        .world = world_, .network = network_, .checker = checker_, .directory = directory_};
     for (std::size_t i = 0; i < options.members + options.spares; ++i) {
       hosts_.push_back(std::make_unique<Host>(context, i, make_clock(true)));
       directory_.hosts.push_back(hosts_.back().get());
@@ -131,7 +131,7 @@ class Run {
     const auto first = hosts_.size();
     const Client::Context context{.world = world_,
                                   .network = network_,
-                                  .judge = judge_,
+                                  .checker = checker_,
                                   .directory = directory_,
                                   .storage = storage_};
     for (std::size_t i = 0; i < options.clients; ++i) {
@@ -144,7 +144,7 @@ class Run {
       directory_.requesters[endpoint] = watchers_.back().get();
     }
     const auto last = first + options.clients + options.watchers;
-    reader_ = std::make_unique<Reader>(world_, network_, judge_, directory_, last);
+    reader_ = std::make_unique<Reader>(world_, network_, checker_, directory_, last);
     directory_.requesters[last] = reader_.get();
   }
 
@@ -191,7 +191,7 @@ class Run {
       return "no member leads";
     }
     const auto applied = (*leader)->store().replica().applied();
-    if (applied < judge_.last_agreed()) {
+    if (applied < checker_.last_agreed()) {
       return "the leader has not applied an entry that another member has applied";
     }
     for (const auto* host : members()) {
@@ -199,7 +199,7 @@ class Run {
         return behind;
       }
     }
-    if ((*leader)->store().state().revision < judge_.acknowledged()) {
+    if ((*leader)->store().state().revision < checker_.acknowledged()) {
       return "an acknowledged revision is lost";
     }
     return {};
@@ -241,7 +241,7 @@ class Run {
     }
   }
 
-  Outcome judge_history() {
+  Outcome check_history() {
     Outcome outcome;
     outcome.failure = world_.failure();
     const auto assembled = history::assemble(world_.events());
@@ -253,9 +253,9 @@ class Run {
       }
       outcome.failure += (outcome.failure.empty() ? "" : "; ") + text;
     }
-    outcome.commands = judge_.applied_total();
-    outcome.terms = judge_.terms();
-    outcome.reads = judge_.reads();
+    outcome.commands = checker_.applied_total();
+    outcome.terms = checker_.terms();
+    outcome.reads = checker_.reads();
     outcome.events = world_.events().size();
     outcome.stale_writes = result.stale_writes;
     outcome.names_searched = result.names_searched;
@@ -270,7 +270,7 @@ class Run {
 
   World world_;
   Network network_;
-  Judge judge_;
+  Checker checker_;
   Directory directory_;
   Operators operators_;
   Storage storage_;

@@ -1,4 +1,4 @@
-#include "simulation/judge.hpp"
+#include "simulation/checker.hpp"
 
 #include <algorithm>
 #include <string>
@@ -22,10 +22,10 @@ std::string name(MemberId member) {
 
 }  // namespace
 
-void Judge::poll(MemberId member, const Replica& replica, const core::State& state,
-                 Index& checked) {
+void Checker::poll(MemberId member, const Replica& replica, const core::State& state,
+                   Index& checked) {
   if (replica.role() == Role::leader) {
-    look_at_leader(member, replica);
+    check_leader(member, replica);
   }
   for (auto index = next(std::max(checked, Index{replica.log().first().get() - 1}));
        index <= replica.applied(); index = next(index)) {
@@ -51,7 +51,7 @@ void Judge::poll(MemberId member, const Replica& replica, const core::State& sta
   }
 }
 
-void Judge::look_at_leader(MemberId member, const Replica& replica) {
+void Checker::check_leader(MemberId member, const Replica& replica) {
   const auto [leader, is_new] = leaders_.try_emplace(replica.term(), member);
   if (leader->second != member) {
     world_.fail(name(member) + " and " + name(leader->second) + " lead in term " +
@@ -72,7 +72,7 @@ void Judge::look_at_leader(MemberId member, const Replica& replica) {
   }
 }
 
-void Judge::see_snapshot(const Snapshot& snapshot) {
+void Checker::on_snapshot(const Snapshot& snapshot) {
   const auto hash = std::hash<std::string_view>()(*snapshot.body);
   const auto [known, is_new] = snapshots_.try_emplace(snapshot.mark.index, hash);
   if (!is_new && known->second != hash) {
@@ -81,7 +81,7 @@ void Judge::see_snapshot(const Snapshot& snapshot) {
   }
 }
 
-void Judge::see_applied(const core::Applied& applied, const core::State& state) {
+void Checker::on_applied(const core::Applied& applied, const core::State& state) {
   if (applied.revision <= newest_) {
     return;  // Another member applied it first.
   }
@@ -114,11 +114,11 @@ void Judge::see_applied(const core::Applied& applied, const core::State& state) 
   }
 }
 
-void Judge::see_acknowledged(core::Revision revision) {
+void Checker::on_acknowledged(core::Revision revision) {
   acknowledged_ = std::max(acknowledged_, revision);
 }
 
-void Judge::see_read(core::Revision known, core::Revision shown) {
+void Checker::check_read(core::Revision known, core::Revision shown) {
   ++reads_;
   if (shown < known) {
     world_.fail("a read shows revision " + std::to_string(shown.get()) + ", and " +

@@ -18,25 +18,25 @@ namespace tenure::simulation {
 /// Checker with a global view of all members. Checks that they agree, that each term has one
 /// leader, that no acknowledged command is lost, and that no lease expires while its client counts
 /// it as valid.
-class Judge {
+class Checker {
  public:
-  explicit Judge(World& world) : world_(world) {}
+  explicit Checker(World& world) : world_(world) {}
 
   /// Checks a member after each of its events. `checked` is the last checked index in its present
   /// life.
   void poll(server::raft::MemberId member, const server::raft::Replica& replica,
             const core::State& state, server::raft::Index& checked);
   /// A member has written or received this snapshot.
-  void see_snapshot(const server::raft::Snapshot& snapshot);
+  void on_snapshot(const server::raft::Snapshot& snapshot);
   /// A member applied a command.
-  void see_applied(const core::Applied& applied, const core::State& state);
+  void on_applied(const core::Applied& applied, const core::State& state);
   /// A server acknowledged this revision to a client.
-  void see_acknowledged(core::Revision revision);
+  void on_acknowledged(core::Revision revision);
   /// A linearizable read returned this state. `known` was acknowledged() when the read started.
-  void see_read(core::Revision known, core::Revision shown);
+  void check_read(core::Revision known, core::Revision shown);
 
   /// Registers the client whose view of the lease is checked at its expiry.
-  void know_lease(core::LeaseId lease, std::function<bool()> is_lease_valid) {
+  void add_lease(core::LeaseId lease, std::function<bool()> is_lease_valid) {
     leases_[lease] = std::move(is_lease_valid);
   }
   void forget_lease(core::LeaseId lease) { leases_.erase(lease); }
@@ -59,7 +59,7 @@ class Judge {
     server::raft::Term committed{};
   };
 
-  void look_at_leader(server::raft::MemberId member, const server::raft::Replica& replica);
+  void check_leader(server::raft::MemberId member, const server::raft::Replica& replica);
 
   World& world_;
   std::map<server::raft::Index, Agreed> agreed_;
