@@ -9,6 +9,7 @@
 #include "server/auth/authorizer.hpp"
 #include "server/events/watch_hub.hpp"
 #include "server/metrics/metrics.hpp"
+#include "server/requests/rollback_gate.hpp"
 #include "server/requests/waiter_registry.hpp"
 #include "server/rpc/leadership.hpp"
 #include "server/store/store.hpp"
@@ -41,6 +42,7 @@ struct RpcContext {
   Reload reload{};  ///< Empty: neither users nor certificates are configured.
   Leadership leadership{store};
   WaiterRegistry waiters{};
+  RollbackGate rollbacks{};
   WatchHub watches{};
   /// The server stops: a closed connection is not a disconnected client, so its waits keep their
   /// queue positions.
