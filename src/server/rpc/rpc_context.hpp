@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include <boost/asio/any_io_executor.hpp>
+
 #include "net/shares.hpp"
 #include "server/auth/authorizer.hpp"
 #include "server/events/watch_hub.hpp"
@@ -40,6 +42,8 @@ struct RpcContext {
   auth::Authorizer* authorizer = nullptr;  ///< Null: no users; every call is allowed.
   const Metrics* metrics = nullptr;        ///< Null: nothing is counted.
   Reload reload{};  ///< Empty: neither users nor certificates are configured.
+  /// Runs work for clients on the store's thread, between the work of the store.
+  boost::asio::any_io_executor client_work{store.loop().get_executor()};
   Leadership leadership{store};
   WaiterRegistry waiters{};
   RollbackGate rollbacks{};
