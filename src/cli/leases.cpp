@@ -13,6 +13,7 @@
 #include "cli/locks.hpp"
 #include "cli/signals.hpp"
 #include "sys/json_writer.hpp"
+#include "sys/random.hpp"
 #include "tenure/v1/lease.pb.h"
 
 namespace tenure::cli {
@@ -157,6 +158,9 @@ int grant_lease(const Arguments& arguments) {
     return failed(!service ? service.error() : ttl.error());
   }
   v1::LeaseGrantRequest request;
+  // Chosen here, so that a repetition after a lost reply returns the same lease.
+  request.set_id(sys::random_id());
+  request.set_request_id(sys::random_id());
   // 0 selects the default TTL of the server.
   request.set_ttl_ms(static_cast<std::uint64_t>(ttl->value_or(milliseconds(0)).count()));
   request.set_client(arguments.text("--owner").value_or(""));

@@ -140,13 +140,24 @@ std::vector<std::string> row_of(const MemberState& state) {
 /// JSON, and nothing in a table: the exit code is the result.
 template <class Response>
 int change(const Arguments& arguments, std::string_view method,
-           const google::protobuf::MessageLite& request) {
+           const google::protobuf::MessageLite& request,
+           Service::Repeat repeat = Service::Repeat::idempotent) {
   auto service = Service::open(arguments);
   const auto wait = arguments.duration("--wait");
   if (!service || !wait) {
     return failed(!service ? service.error() : wait.error());
   }
-  const auto answer = service->ask<Response>(method, request, wait->value_or(change_timeout));
+  Service::AskOptions options{.timeout = wait->value_or(change_timeout)};
+  if (repeat == Service::Repeat::never) {
+    // Finds the leader, which a request that is never repeated cannot do.
+    const auto leader =
+        service->ask<v1::MemberListResponse>("Admin/MemberList", v1::MemberListRequest());
+    if (!leader) {
+      return failed(leader.error());
+    }
+    options.repeat = repeat;
+  }
+  const auto answer = service->ask<Response>(method, request, options);
   if (!answer) {
     return failed(answer.error());
   }
@@ -227,7 +238,10 @@ int transfer_leadership(const Arguments& arguments) {
   }
   v1::TransferLeadershipRequest request;
   request.set_to(*id);
-  return change<v1::TransferLeadershipResponse>(arguments, "Admin/TransferLeadership", request);
+  // A repetition at the new leader would make it choose another one.
+  return change<v1::TransferLeadershipResponse>(
+      arguments, "Admin/TransferLeadership", request,
+      *id == 0 ? Service::Repeat::never : Service::Repeat::idempotent);
 }
 
 }  // namespace tenure::cli

@@ -166,9 +166,9 @@ class Service::Connection {
   }
 
   Result<void> ask(const std::string& path, const google::protobuf::MessageLite& request,
-                   const Take& take, std::optional<std::chrono::milliseconds> timeout) {
+                   const Take& take, const AskOptions& options) {
     // One deadline for all attempts, so that retries do not extend the timeout of the user.
-    const auto longest = timeout.value_or(timeout_);
+    const auto longest = options.timeout.value_or(timeout_);
     // Each turn is one attempt on one server.
     for (auto deadline = Clock::now() + longest; Clock::now() < deadline;) {
       // The last error of a connection attempt explains more than "timed out".
@@ -204,6 +204,10 @@ class Service::Connection {
       // would deliver the same responses twice.
       if (error.code != Errc::unavailable || follow_ == Follow::none || call->answers > 0) {
         return std::unexpected(error);
+      }
+      if (options.repeat == Repeat::never) {
+        return fail(Errc::unavailable,
+                    error.detail + "; it is not known whether the request was executed");
       }
       last_failure_ = error;
       switch_server(*call->status);
@@ -285,20 +289,20 @@ Result<Service> Service::open(const Arguments& arguments) {
 
 Result<std::string> Service::ask(std::string_view method,
                                  const google::protobuf::MessageLite& request,
-                                 std::optional<std::chrono::milliseconds> timeout) {
+                                 const AskOptions& options) {
   std::string bytes;
   // A unary call has one response, so nothing is overwritten.
   const auto keep = [&](std::string_view answer) -> Result<void> {
     bytes = answer;
     return {};
   };
-  auto call = connection_->ask("/tenure.v1." + std::string(method), request, keep, timeout);
+  auto call = connection_->ask("/tenure.v1." + std::string(method), request, keep, options);
   return call ? Result<std::string>(std::move(bytes)) : std::unexpected(std::move(call).error());
 }
 
 Result<void> Service::ask_each(std::string_view method,
                                const google::protobuf::MessageLite& request, const Take& take) {
-  return connection_->ask("/tenure.v1." + std::string(method), request, take, std::nullopt);
+  return connection_->ask("/tenure.v1." + std::string(method), request, take, {});
 }
 
 std::string Service::without_prefix(std::string_view name) const {

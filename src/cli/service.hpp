@@ -49,6 +49,14 @@ class Service {
   /// first failed connection is reported instead of retried. For commands that ask about one
   /// server.
   enum class Follow : bool { none, leader };
+  /// Whether to repeat a request after a failed attempt, which the server may have executed.
+  enum class Repeat : bool { idempotent, never };
+  struct AskOptions {
+    std::optional<std::chrono::milliseconds> timeout{};  ///< Empty: the timeout of the service.
+    /// `never` for requests whose repetition can do more than the first execution. It follows no
+    /// redirect either, so the caller asks a request that only the leader answers first.
+    Repeat repeat = Repeat::idempotent;
+  };
 
   /// Parses the URL and the timeout. Connects with the first request. `unsupported` for other
   /// schemes than tenure://.
@@ -61,10 +69,10 @@ class Service {
   /// Calls a unary RPC, such as "Admin/List". FAILED_PRECONDITION becomes not_held, NOT_FOUND
   /// becomes lease_lost. Returns the encoded response. Retries until the timeout while servers are
   /// unavailable. The outcome of a failed attempt may be unknown, so the service may execute the
-  /// request twice.
-  [[nodiscard]] Result<std::string> ask(
-      std::string_view method, const google::protobuf::MessageLite& request,
-      std::optional<std::chrono::milliseconds> timeout = std::nullopt);
+  /// request twice, unless `options.repeat` forbids it.
+  [[nodiscard]] Result<std::string> ask(std::string_view method,
+                                        const google::protobuf::MessageLite& request,
+                                        const AskOptions& options);
 
   /// Calls a server-streaming RPC. `take` receives each response; its error ends the call. The
   /// timeout applies to each response.
@@ -75,10 +83,10 @@ class Service {
 
   /// The same, decoded.
   template <class Response>
-  [[nodiscard]] Result<Response> ask(
-      std::string_view method, const google::protobuf::MessageLite& request,
-      std::optional<std::chrono::milliseconds> timeout = std::nullopt) {
-    auto bytes = ask(method, request, timeout);
+  [[nodiscard]] Result<Response> ask(std::string_view method,
+                                     const google::protobuf::MessageLite& request,
+                                     const AskOptions& options) {
+    auto bytes = ask(method, request, options);
     if (!bytes) {
       return std::unexpected(std::move(bytes).error());
     }
@@ -87,6 +95,11 @@ class Service {
       return fail(Errc::unavailable, "cannot parse the reply");
     }
     return response;
+  }
+  template <class Response>
+  [[nodiscard]] Result<Response> ask(std::string_view method,
+                                     const google::protobuf::MessageLite& request) {
+    return ask<Response>(method, request, AskOptions{});
   }
 
   /// Key prefix of the URL: added to names in requests, removed from names in the output.

@@ -55,13 +55,16 @@ int unlock(const Arguments& arguments) {
   v1::ForceReleaseRequest request;
   request.set_name(service->with_prefix(name));
   request.set_is_space(arguments.has("--space"));
-  // The token of the only holder, so that neither a request that arrives later nor one that is
-  // retried after a lost reply releases its successor. 0 selects all holds at that time.
+  // The token of the only holder, so that a request that arrives later does not release its
+  // successor. 0 selects all holds at that time.
   const bool is_only = lock->lock().holder_count() == 1 && lock->lock().holders_size() == 1;
   const auto shown = is_only ? lock->lock().holders(0).fencing_token() : 0;
   request.set_fencing_token(token->value_or(shown));
   request.set_reason(arguments.text("--reason").value_or(""));
-  const auto answer = service->ask<v1::ForceReleaseResponse>("Admin/ForceRelease", request);
+  // Never repeated: a second execution would release those that acquired the lock after the first.
+  // The query above has found the leader.
+  const auto answer = service->ask<v1::ForceReleaseResponse>("Admin/ForceRelease", request,
+                                                             {.repeat = Service::Repeat::never});
   if (!answer) {
     return failed(answer.error());
   }

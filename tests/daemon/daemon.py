@@ -10,6 +10,7 @@ import pathlib
 import queue
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,7 @@ class Daemon:
         self.process = None
         self.lines = []  # parsed log lines
         self.token = None   # default bearer token of its clients
+        self.authority = None  # file of the authority that signed its certificate, for HTTPS
 
     def start(self):
         """Returns when the server is ready; otherwise raises an error with its log."""
@@ -183,8 +185,9 @@ class Daemon:
         if body is not None:
             fields["Tenure-Intent"] = "test"
         request = urllib.request.Request(self.http_address + path, body, fields)
+        context = ssl.create_default_context(cafile=self.authority) if self.authority else None
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT, context=context) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -1,4 +1,6 @@
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -9,7 +11,16 @@
 namespace tenure::test {
 namespace {
 
-class LockRpc : public RpcTest {};
+class LockRpc : public RpcTest {
+ protected:
+  /// Waits until the server has read everything that was sent on the connection before.
+  void read_all_sent(std::uint64_t lease) {
+    v1::LeaseTimeToLiveRequest question;
+    question.set_id(lease);
+    v1::LeaseTimeToLiveResponse answer;
+    ASSERT_TRUE(locks_->LeaseTimeToLive(context().get(), question, &answer).ok());
+  }
+};
 
 // 002.021, 002.028, 002.029, 002.030, 002.059, 002.096
 TEST_F(LockRpc, a_free_lock_is_granted_with_key_token_and_header) {
@@ -259,17 +270,72 @@ TEST_F(LockRpc, an_upgrade_granted_at_once_to_a_disconnected_caller_becomes_a_sh
   ASSERT_TRUE(eventually([&] { return store_.kept() == 1; }));
   upgrade.cancel();
   ASSERT_EQ(upgrade.wait().error_code(), ::grpc::StatusCode::CANCELLED);
-  // Over the same connection: the server has read the cancellation before it answers.
-  v1::LeaseTimeToLiveRequest question;
-  question.set_id(upgrading);
-  v1::LeaseTimeToLiveResponse answer;
-  ASSERT_TRUE(locks_->LeaseTimeToLive(context().get(), question, &answer).ok());
+  read_all_sent(upgrading);
 
   store_.resume();
 
   EXPECT_TRUE(
       becomes_true([&](const server::View& view) { return holds_one_share(view, upgrading); }));
   EXPECT_TRUE(try_lock("a", lease(), v1::MODE_SHARED).acquired());
+}
+
+/// Mode and count of the only hold of the lease.
+std::pair<LockMode, std::uint32_t> only_hold(const server::View& view, std::uint64_t lease) {
+  const auto& holds = view.state.locks.owned(core::LeaseId(lease)).holds;
+  EXPECT_EQ(holds.size(), 1U);
+  const auto& hold = *view.state.locks.find(*holds.begin());
+  return {core::mode_of(hold.items.front()), hold.count};
+}
+
+// Regression: the retry reentered the exclusive hold, which the rollback of the first call then
+// downgraded. Its caller and other readers held the lock at the same time.
+TEST_F(LockRpc, a_retry_of_an_abandoned_upgrade_is_exclusive_when_it_is_granted) {
+  const auto upgrading = lease();
+  const auto other = lease();
+  ASSERT_TRUE(try_lock("a", upgrading, v1::MODE_SHARED).acquired());
+  const auto share = try_lock("a", other, v1::MODE_SHARED);
+  PendingLock upgrade(*locks_, upgrade_without_id(upgrading));
+  ASSERT_TRUE(waits_become(1));
+  store_.pause();
+  store_.propose(core::Release{.lease = core::LeaseId(other),
+                               .what = core::FencingToken(share.fencing_token())},
+                 [](const Result<server::Decided>&) {});
+  upgrade.cancel();
+  ASSERT_TRUE(eventually([&] { return store_.kept() == 2; }));
+  PendingLock retry(*locks_, upgrade_without_id(upgrading));
+  read_all_sent(upgrading);
+
+  store_.resume();  // The release, the grant of the upgrade, its rollback, and the retry.
+
+  ASSERT_TRUE(retry.wait().ok());
+  EXPECT_TRUE(retry.response().acquired());
+  store_.look([&](const server::View& view) {
+    EXPECT_EQ(only_hold(view, upgrading), std::pair(LockMode::exclusive, std::uint32_t{2}));
+  });
+  EXPECT_FALSE(try_lock("a", other, v1::MODE_SHARED).acquired());
+}
+
+// A request that waits for a rollback and is abandoned itself is not proposed any more.
+TEST_F(LockRpc, an_abandoned_retry_changes_nothing) {
+  const auto upgrading = lease();
+  ASSERT_TRUE(try_lock("a", upgrading, v1::MODE_SHARED).acquired());
+  store_.pause();
+  PendingLock upgrade(*locks_, upgrade_without_id(upgrading));
+  ASSERT_TRUE(eventually([&] { return store_.kept() == 1; }));
+  upgrade.cancel();
+  ASSERT_EQ(upgrade.wait().error_code(), ::grpc::StatusCode::CANCELLED);
+  read_all_sent(upgrading);
+  PendingLock retry(*locks_, upgrade_without_id(upgrading));
+  read_all_sent(upgrading);
+  retry.cancel();
+  ASSERT_EQ(retry.wait().error_code(), ::grpc::StatusCode::CANCELLED);
+  read_all_sent(upgrading);
+
+  store_.resume();
+
+  EXPECT_TRUE(
+      becomes_true([&](const server::View& view) { return holds_one_share(view, upgrading); }));
+  EXPECT_TRUE(lock(upgrade_without_id(upgrading)).acquired());
 }
 
 // 002-B15

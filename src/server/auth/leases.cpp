@@ -5,8 +5,12 @@
 namespace tenure::server::auth {
 namespace {
 
+/// Maximum number of visited clients of a user. A client is a label that the user chooses, so one
+/// user can have as many as leases. A listing runs on the store's thread.
+constexpr std::size_t clients_max = 10'000;
+
 /// First ids of the leases of a user in the range, plus one that shows whether more follow, sorted.
-/// Visits each client of the user, and at most `limit` + 1 leases of each.
+/// Visits the first clients of the user by name, and at most `limit` + 1 leases of each.
 std::vector<core::LeaseId> own_ids(const core::LeaseTable& table, const User& user,
                                    const LeaseRange& range) {
   std::vector<core::LeaseId> ids;
@@ -15,8 +19,10 @@ std::vector<core::LeaseId> own_ids(const core::LeaseTable& table, const User& us
     ids.resize(std::min(ids.size(), range.limit + 1));
   };
   const auto& clients = table.clients();
+  std::size_t visited = 0;
   for (auto it = clients.lower_bound(qualified_client(user, {}));
-       it != clients.end() && is_owned_by(user, it->first); ++it) {
+       it != clients.end() && is_owned_by(user, it->first) && visited < clients_max;
+       ++it, ++visited) {
     const auto& leases = it->second;
     auto next = leases.upper_bound(range.after);
     for (std::size_t n = 0; n <= range.limit && next != leases.end(); ++n, ++next) {

@@ -22,7 +22,8 @@ struct LeaseList {
   bool has_more = false;                     ///< Another page follows.
 };
 /// First visible leases with an id greater than `range.after`. The cost depends on the number of
-/// visible leases, not of all leases.
+/// visible leases, not of all leases. A user without the right to read all names sees the leases of
+/// 10,000 of its clients at most.
 [[nodiscard]] LeaseList visible_leases_after(const core::LeaseTable& table, const Access& access,
                                              const LeaseRange& range);
 

@@ -9,6 +9,7 @@
 #include "server/auth/authorizer.hpp"
 #include "server/http/message.hpp"
 #include "server/requests/pending_acquire.hpp"
+#include "server/requests/rollback_gate.hpp"
 #include "server/requests/waiter_registry.hpp"
 #include "server/store/store.hpp"
 
@@ -60,7 +61,8 @@ class LockHandlers {
   [[nodiscard]] bool is_foreign(const Requester& requester, core::LeaseId lease) const;
 
   [[nodiscard]] PendingAcquire::Context acquire_context() {
-    return {.store = store_, .waiters = waiters_, .is_stopping = is_stopping_};
+    return {
+        .store = store_, .waiters = waiters_, .rollbacks = rollbacks_, .is_stopping = is_stopping_};
   }
   /// Proposes a command on a lease; a lease of another user yields LeaseLost.
   void propose_for(core::LeaseId lease, const Request& request, core::Command command,
@@ -73,6 +75,8 @@ class LockHandlers {
   auth::Authorizer* authorizer_;
   /// Pending waits of all requests. Store thread only.
   WaiterRegistry waiters_;
+  /// Store thread only, as the waits.
+  RollbackGate rollbacks_;
   /// Written by stop() on another thread, read on the store's thread.
   std::atomic<bool> is_stopping_ = false;
 };

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <set>
 
+#include "core/items_at.hpp"
+
 namespace tenure::server::http {
 namespace {
 
@@ -52,10 +54,8 @@ WaitRecord copy_wait(const View& view, const core::Wait& wait, const core::Item&
 /// A hold or wait on several ranges of a space appears as several holders or waiters.
 template <class Record, class Add>
 void each_item_at(const Record& record, const core::Resource& resource, Add add) {
-  for (const auto& item : record.items) {
-    if (item.is_at(resource)) {
-      add(item);
-    }
+  for (const auto& item : core::items_at(record.items, resource)) {
+    add(item);
   }
 }
 

@@ -9,18 +9,16 @@
 namespace tenure::server {
 namespace {
 
-/// Mode of the hold that this request would upgrade now, if there is one.
-std::optional<LockMode> held_mode(const core::LockTable& locks, const core::Acquire& acquire) {
+/// Hold that this request would upgrade now; null: none.
+const core::Hold* upgradable_hold(const core::LockTable& locks, const core::Acquire& acquire) {
   if (acquire.self_conflict != core::SelfConflict::reenter || acquire.items.size() != 1) {
-    return std::nullopt;
+    return nullptr;
   }
   core::Visits visits;
   const auto* hold = locks.own_hold(acquire.lease, acquire.items.front(), visits);
-  if (hold == nullptr || hold->items.size() > 1 ||
-      std::holds_alternative<core::Permits>(hold->items.front().claim)) {
-    return std::nullopt;
-  }
-  return mode_of(hold->items.front());
+  const bool is_one_lock = hold != nullptr && hold->items.size() == 1 &&
+                           !std::holds_alternative<core::Permits>(hold->items.front().claim);
+  return is_one_lock ? hold : nullptr;
 }
 
 }  // namespace
@@ -29,7 +27,7 @@ std::shared_ptr<PendingAcquire> PendingAcquire::begin(const Context& context, Re
                                                       OnComplete on_complete) {
   auto acquisition =
       std::make_shared<PendingAcquire>(context, std::move(request), std::move(on_complete));
-  acquisition->propose();
+  context.rollbacks.pass(acquisition->key_.lease, [acquisition] { acquisition->propose(); });
   return acquisition;
 }
 
@@ -40,9 +38,17 @@ PendingAcquire::PendingAcquire(const Context& context, Request request, OnComple
       on_complete_(std::move(on_complete)) {}
 
 void PendingAcquire::propose() {
+  if (!on_complete_) {
+    return;
+  }
+  is_proposed_ = true;
   // Only then can a grant be rolled back; see leave_queue().
-  if (!request_.has_client_request_id) {
-    former_mode_ = held_mode(context_.store.state().locks, request_.acquire);
+  const auto* hold = request_.has_client_request_id
+                         ? nullptr
+                         : upgradable_hold(context_.store.state().locks, request_.acquire);
+  if (hold != nullptr) {
+    former_mode_ = mode_of(hold->items.front());
+    expected_count_ = hold->count + 1;
   }
   context_.store.propose(
       std::move(request_.acquire),
@@ -64,6 +70,7 @@ void PendingAcquire::decided(Result<Decided> result) {
   if (is_disconnected_ && std::holds_alternative<core::Granted>(result->outcome) &&
       !request_.has_client_request_id) {
     leave_queue();
+    return;
   }
   finish(std::move(result->outcome), result->revision);
 }
@@ -73,8 +80,9 @@ void PendingAcquire::wait(const core::Queued& queued) {
   const auto& locks = context_.store.state().locks;
   const auto* wait = locks.find(queued.ticket);
   if (wait != nullptr && wait->upgrades) {
-    // Exact from here on: a hold cannot change its mode while its upgrade waits.
+    // Exact from here on: a hold does not change its mode while its upgrade waits.
     former_mode_ = mode_of(locks.find(*wait->upgrades)->items.front());
+    expected_count_.reset();
   }
   ticket_ = context_.waiters.attach(
       key_,
@@ -115,6 +123,12 @@ void PendingAcquire::time_out() {
 
 void PendingAcquire::on_disconnect() {
   is_disconnected_ = true;
+  if (!is_proposed_) {
+    // Delayed. It must not close the gate that it waits for.
+    finish(core::Refused{.error = {.code = Errc::cancelled}});
+    return;
+  }
+  close_gate();
   if (!ticket_) {
     // Not decided yet, so decided() sees the flag; or completed.
     return;
@@ -135,6 +149,8 @@ void PendingAcquire::leave_queue() {
     finish(core::Refused{.error = {.code = Errc::cancelled}});
     return;
   }
+  // From the proposal on: a disconnect may follow while the timeout is being decided.
+  close_gate();
   context_.store.propose(
       core::Abandon{.lease = key_.lease, .request = key_.request},
       [self = shared_from_this()](const Result<Decided>& result) { self->abandoned(result); });
@@ -152,10 +168,20 @@ void PendingAcquire::abandoned(const Result<Decided>& result) {
   finish(result->outcome, result->revision);
 }
 
+void PendingAcquire::close_gate() {
+  if (on_complete_ && !request_.has_client_request_id && !closed_gate_) {
+    closed_gate_.emplace(context_.rollbacks.close(key_.lease));
+  }
+}
+
 void PendingAcquire::roll_back(const core::Granted& granted) {
-  // A count above 1 means that the grant reentered or upgraded a hold of the client: that hold must
-  // survive with its former mode.
-  if (former_mode_ && granted.count > 1) {
+  const auto* hold = context_.store.state().locks.find(granted.token);
+  // Other requests of the lease may have reentered the hold, and rely on its mode: before the
+  // grant, if they were in flight with this one, or between it and the disconnect. The gate delays
+  // later ones.
+  const bool is_reentered = hold == nullptr || hold->count != granted.count ||
+                            expected_count_.value_or(granted.count) != granted.count;
+  if (former_mode_ && granted.count > 1 && !is_reentered) {
     context_.store.propose(
         core::Downgrade{.lease = key_.lease, .token = granted.token, .mode = *former_mode_},
         [](const Result<Decided>&) {});
@@ -178,6 +204,8 @@ void PendingAcquire::finish(Result<core::Outcome> outcome, core::Revision revisi
                  .term = term_,
                  .position = position_});
   }
+  // Last: delayed requests follow the rollback in the log.
+  closed_gate_.reset();
 }
 
 }  // namespace tenure::server

@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "core/command.hpp"
+#include "server/requests/rollback_gate.hpp"
 #include "server/requests/waiter_registry.hpp"
 #include "server/store/store.hpp"
 
@@ -20,8 +21,11 @@ namespace tenure::server {
 /// the grant, the timeout or a disconnect of the client, and reports the completion once. A client
 /// that disconnects leaves the wait queue. Keeps itself alive until the completion.
 ///
-///     proposed → queued → completed
-///         \________\→ abandoned → completed
+///     [delayed →] proposed → queued → completed
+///                     \________\→ abandoned → completed
+///
+/// A request whose client chose no request id is rolled back if it is granted after the disconnect,
+/// because no client can ask for its outcome. Until then, other requests of its lease are delayed.
 ///
 /// Not thread safe; belongs to the store's thread.
 class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
@@ -30,6 +34,7 @@ class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
   struct Context {
     Store& store;
     WaiterRegistry& waiters;
+    RollbackGate& rollbacks;
     /// The server stops: a disconnect is then not caused by the client, so its wait stays queued.
     const std::atomic<bool>& is_stopping;
   };
@@ -59,7 +64,7 @@ class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
   void on_disconnect();
 
  private:
-  /// Proposes the acquire, once.
+  /// Proposes the acquire, once. No effect if the client disconnected while it was delayed.
   void propose();
   void decided(Result<Decided> result);
   /// Registers for the notice and starts the timeout.
@@ -72,8 +77,10 @@ class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
   /// arrived at the same time if no client can ask for it.
   void leave_queue();
   void abandoned(const Result<Decided>& result);
+  /// Delays later requests of the lease, if this one may have to be rolled back.
+  void close_gate();
   /// Releases a grant. An upgraded hold returns to its former mode and keeps the token of the
-  /// upgrade.
+  /// upgrade; its mode stays if another request has reentered it since.
   void roll_back(const core::Granted& granted);
   /// Reports the completion. Only the first call has an effect.
   void finish(Result<core::Outcome> outcome, core::Revision revision = {});
@@ -87,8 +94,13 @@ class PendingAcquire : public std::enable_shared_from_this<PendingAcquire> {
   /// Mode of the hold that this request upgrades: as it was when the request was proposed or, if
   /// the request waits, as it is until the grant.
   std::optional<LockMode> former_mode_;
+  /// Count of that hold after a grant, if no other request came before this one; empty: the mode is
+  /// exact in any case.
+  std::optional<std::uint32_t> expected_count_;
+  std::optional<RollbackGate::Closed> closed_gate_;  ///< From the disconnect to the completion.
   std::uint64_t term_ = 0;
   std::size_t position_ = 0;
+  bool is_proposed_ = false;
   bool is_disconnected_ = false;
   bool is_timed_out_ = false;
 };

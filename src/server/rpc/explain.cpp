@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/items_at.hpp"
 #include "wire/answers.hpp"
 #include "wire/items.hpp"
 
@@ -22,28 +23,15 @@ constexpr int blockers_shown_max = 16;
 constexpr std::size_t comparisons_max = 100'000;
 constexpr std::size_t waits_looked_at_max = 10'000;
 
-/// Items of a hold or wait on one resource.
-template <class Record>
-std::vector<const core::Item*> items_at(const Record& record, const core::Resource& resource) {
-  std::vector<const core::Item*> items;
-  for (const auto& item : record.items) {
-    if (item.is_at(resource)) {
-      items.push_back(&item);
-    }
-  }
-  return items;
-}
-
 /// Whether one must wait for the other on this resource. Permits are counted, so every holder of
 /// permits blocks every request for permits.
 template <class Record>
 bool blocks(const Record& other, const core::Wait& wait, const core::Resource& resource) {
-  const auto theirs = items_at(other, resource);
-  const auto ours = items_at(wait, resource);
-  return std::ranges::any_of(ours, [&](const core::Item* mine) {
-    return std::ranges::any_of(theirs, [&](const core::Item* item) {
-      return std::holds_alternative<core::Permits>(mine->claim) ||
-             core::conflict(mine->claim, item->claim);
+  const auto theirs = core::items_at(other.items, resource);
+  return std::ranges::any_of(core::items_at(wait.items, resource), [&](const core::Item& mine) {
+    return std::ranges::any_of(theirs, [&](const core::Item& item) {
+      return std::holds_alternative<core::Permits>(mine.claim) ||
+             core::conflict(mine.claim, item.claim);
     });
   });
 }
@@ -101,7 +89,7 @@ void write_queue(const core::Resource& resource, const View& view, v1::ExplainRe
     }
     const auto& wait = *view.state.locks.find(turn.ticket);
     auto& waiter = *out.add_queue();
-    wire::write(*items_at(wait, resource).front(), *waiter.mutable_item());
+    wire::write(core::items_at(wait.items, resource).front(), *waiter.mutable_item());
     waiter.set_lease_id(wait.lease.get());
     waiter.set_request_id(wait.request.get());
     waiter.set_ticket(wait.ticket.get());
@@ -215,8 +203,8 @@ void write(const core::Resource& resource, const core::Lock& lock, const View& v
       break;
     }
     const auto& hold = *view.state.locks.find(token);
-    for (const auto* item : items_at(hold, resource)) {
-      write_holder(hold, *item, view, *out.add_holders());
+    for (const auto& item : core::items_at(hold.items, resource)) {
+      write_holder(hold, item, view, *out.add_holders());
     }
   }
 }

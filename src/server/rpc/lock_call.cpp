@@ -50,7 +50,10 @@ void run_lock_call(RpcContext& context, PendingAcquire::Request request,
   reply->response.set_request_id(request.acquire.request.get());
   const auto lease = request.acquire.lease;
   const auto acquisition = PendingAcquire::begin(
-      {.store = context.store, .waiters = context.waiters, .is_stopping = context.is_stopping},
+      {.store = context.store,
+       .waiters = context.waiters,
+       .rollbacks = context.rollbacks,
+       .is_stopping = context.is_stopping},
       std::move(request), [&context, lease, reply](const PendingAcquire::Completion& end) {
         answer(context, lease, reply, end);
       });

@@ -35,18 +35,48 @@ void write(const core::Lease& lease, const View& view, v1::Lease& out) {
   out.set_user(lease.user);
 }
 
-/// Readable items of a hold, or of a wait with token 0.
-template <class Record>
-void write_items(const Record& record, core::FencingToken token, const auth::Access& access,
-                 google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& out) {
-  for (const auto& item : record.items) {
-    if (!access.may(auth::Verb::read, item.name.view())) {
-      continue;
+/// Writer of the readable holds and waits of one lease. Limited in visited items, readable or not,
+/// which cost time on the store's thread, and in bytes: gRPC clients accept 4 MiB by default.
+class AttachmentWriter {
+ public:
+  explicit AttachmentWriter(const auth::Access& access) : access_(access) {}
+
+  [[nodiscard]] bool is_full() const { return items_ >= items_max || bytes_ >= bytes_max; }
+  /// Adds the items of a hold, or of a wait with token 0.
+  template <class Record>
+  void write(const Record& record, core::FencingToken token,
+             google::protobuf::RepeatedPtrField<v1::LeaseAttachment>& out) {
+    for (auto it = record.items.begin(); it != record.items.end() && !is_full(); ++it) {
+      ++items_;
+      if (!access_.may(auth::Verb::read, it->name.view())) {
+        continue;
+      }
+      auto& attachment = *out.Add();
+      wire::write(*it, *attachment.mutable_item());
+      attachment.set_fencing_token(token.get());
+      attachment.set_request_id(record.request.get());
+      bytes_ += attachment.ByteSizeLong();
     }
-    auto& attachment = *out.Add();
-    wire::write(item, *attachment.mutable_item());
-    attachment.set_fencing_token(token.get());
-    attachment.set_request_id(record.request.get());
+  }
+
+ private:
+  static constexpr std::size_t items_max = 10'000;
+  static constexpr std::size_t bytes_max = std::size_t{1} << 20;
+
+  const auth::Access& access_;
+  std::size_t items_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+/// Holds, then waits.
+void write_attachments(const core::LockTable::Owned& owned, const View& view,
+                       const auth::Access& access, v1::LeaseTimeToLiveResponse& out) {
+  AttachmentWriter writer(access);
+  for (auto it = owned.holds.begin(); it != owned.holds.end() && !writer.is_full(); ++it) {
+    writer.write(*view.state.locks.find(*it), *it, *out.mutable_held());
+  }
+  for (auto it = owned.waits.begin(); it != owned.waits.end() && !writer.is_full(); ++it) {
+    writer.write(*view.state.locks.find(*it), {}, *out.mutable_waiting());
   }
 }
 
@@ -184,17 +214,9 @@ void LockService::time_to_live(const v1::LeaseTimeToLiveRequest& request,
                      return wire::lease_lost(id);
                    }
                    write(*lease, view, *out.mutable_lease());
-                   const auto& owned = view.state.locks.owned(id);
                    // A lease can hold thousands of items, so they are listed on request only.
-                   if (!wants_keys) {
-                     return {};
-                   }
-                   for (const auto token : owned.holds) {
-                     write_items(*view.state.locks.find(token), token, access, *out.mutable_held());
-                   }
-                   for (const auto ticket : owned.waits) {
-                     write_items(*view.state.locks.find(ticket), {}, access,
-                                 *out.mutable_waiting());
+                   if (wants_keys) {
+                     write_attachments(view.state.locks.owned(id), view, access, out);
                    }
                    return {};
                  });

@@ -5,10 +5,13 @@
 #include <functional>
 #include <string>
 
+#include <boost/asio/any_io_executor.hpp>
+
 #include "net/shares.hpp"
 #include "server/auth/authorizer.hpp"
 #include "server/events/watch_hub.hpp"
 #include "server/metrics/metrics.hpp"
+#include "server/requests/rollback_gate.hpp"
 #include "server/requests/waiter_registry.hpp"
 #include "server/rpc/leadership.hpp"
 #include "server/store/store.hpp"
@@ -39,8 +42,11 @@ struct RpcContext {
   auth::Authorizer* authorizer = nullptr;  ///< Null: no users; every call is allowed.
   const Metrics* metrics = nullptr;        ///< Null: nothing is counted.
   Reload reload{};  ///< Empty: neither users nor certificates are configured.
+  /// Runs work for clients on the store's thread, between the work of the store.
+  boost::asio::any_io_executor client_work{store.loop().get_executor()};
   Leadership leadership{store};
   WaiterRegistry waiters{};
+  RollbackGate rollbacks{};
   WatchHub watches{};
   /// The server stops: a closed connection is not a disconnected client, so its waits keep their
   /// queue positions.

@@ -42,6 +42,7 @@ RpcServer::RpcServer(Store& store, RpcOptions options)
   // Without it clients share the store's queue, and a burst of requests delays the log.
   if (options_.executor) {
     grpc_context_.work = options_.executor;
+    context_.client_work = options_.executor;
   }
   if (options_.metrics != nullptr) {
     // One label for all unknown paths: clients choose them, and labels must be bounded.

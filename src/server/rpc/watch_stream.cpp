@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/post.hpp>
+
 #include "server/requests/errors.hpp"
 #include "wire/errors.hpp"
 
@@ -132,7 +134,7 @@ void WatchStream::create(const v1::WatchCreate& wanted, const View& view) {
   }
   auto watch = context_.watches.add(*std::move(spec), view.state, [weak = std::weak_ptr(self())] {
     if (const auto stream = weak.lock()) {
-      stream->pump();
+      stream->pump_soon();
     }
   });
   if (!watch) {
@@ -185,6 +187,15 @@ void WatchStream::cancel(WatchId id, const View& view) {
   response.set_detail("cancelled by the client");
   response.set_resume_revision(view.state.revision.get() + 1);
   send(std::move(response));
+}
+
+void WatchStream::pump_soon() {
+  if (!std::exchange(is_pump_due_, true)) {
+    boost::asio::post(context_.client_work, [self = self()] {
+      self->is_pump_due_ = false;
+      self->pump();
+    });
+  }
 }
 
 void WatchStream::pump() {

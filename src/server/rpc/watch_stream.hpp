@@ -48,6 +48,8 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
               v1::Code code = v1::CODE_UNSPECIFIED);
   /// Whether the principal may read at least one name of the watch. REQUIRES: a principal.
   [[nodiscard]] bool may_watch(const WatchSpec& spec);
+  /// Pumps as client work: writing the events of many watches takes longer than Raft may wait.
+  void pump_soon();
   /// Sends pending events, one message at a time.
   void pump();
   /// Sends the next events of a watch, or its end. False: nothing was sent.
@@ -67,6 +69,7 @@ class WatchStream final : public Stream<v1::WatchRequest, v1::WatchResponse> {
   /// Newest revision that the stream has seen, for headers.
   core::Revision revision_{};
   std::uint64_t term_ = 0;
+  bool is_pump_due_ = false;
   bool is_closed_ = false;
 };
 

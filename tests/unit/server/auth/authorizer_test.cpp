@@ -246,6 +246,23 @@ TEST(Authorizer, leases_are_visible_to_their_user_and_to_global_readers) {
   EXPECT_EQ(visible_leases_after(table, anonymous, {core::LeaseId{}, 10}).leases.size(), 0U);
 }
 
+// Regression: a user with a million clients blocked the thread of Raft at each listing.
+TEST(Authorizer, a_listing_visits_a_limited_number_of_clients) {
+  constexpr std::uint64_t clients = 10'001;
+  core::LeaseTable table;
+  for (std::uint64_t id = 1; id <= clients; ++id) {
+    table.add({.id = core::LeaseId{id}, .client = "alice/" + std::to_string(id)});
+  }
+  auto rules = std::make_shared<const Policy>(*Policy::make(
+      {{.name = "alice", .tokens = {digest_of("a")}, .rules = {{"x", Level::lock}}}}));
+  const Access alice(rules, rules->find_by_token(digest_of("a")));
+
+  const auto list = visible_leases_after(table, alice, {core::LeaseId{}, clients});
+
+  EXPECT_EQ(list.leases.size(), clients - 1);
+  EXPECT_FALSE(list.has_more);
+}
+
 using http::LoginSessions;
 using namespace std::chrono_literals;
 
