@@ -1,7 +1,11 @@
 #include "core/admission.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/items_at.hpp"
 
@@ -15,6 +19,34 @@ bool is_full(const Lock& lock, const Load& ahead) {
   return held.modes[exclusive] + ahead.modes[exclusive] > 0 ||
          (lock.capacity() > 0 && held.permits + ahead.permits >= lock.capacity());
 }
+
+/// Ranges of one request, which do not overlap: whether one of them conflicts with a claim.
+class WantedRanges {
+ public:
+  /// REQUIRES: the items are ranges in the order of their starts.
+  explicit WantedRanges(std::span<const Item> items) {
+    for (const auto& item : items) {
+      const auto& keys = std::get<Keys>(item.claim);
+      by_mode_[index_of(keys.mode)].push_back(&keys.range);
+    }
+  }
+
+  [[nodiscard]] bool conflicts(const std::string& start, const std::optional<std::string>& end,
+                               LockMode mode) const {
+    return std::ranges::any_of(all_lock_modes, [&](LockMode wanted) {
+      if (compatible_with(mode, wanted)) {
+        return false;
+      }
+      const auto& ranges = by_mode_[index_of(wanted)];
+      const auto reaching = std::ranges::partition_point(
+          ranges, [&](const auto* range) { return range->end() && *range->end() <= start; });
+      return reaching != ranges.end() && (!end || (*reaching)->start() < *end);
+    });
+  }
+
+ private:
+  std::array<std::vector<const BoxedRange*>, all_lock_modes.size()> by_mode_;
+};
 
 }  // namespace
 
@@ -90,8 +122,8 @@ Load Admission::load_before(const Lock& lock, const ResourceView& resource, cons
   return ahead.load;
 }
 
-/// Building an index costs more than one wait, so it is built only after the waits before have
-/// visited as many ranges as the index would contain.
+// Each range is searched for alone until the searches have visited as many claims as there are;
+// then one pass over all claims is cheaper.
 bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items) {
   const auto resource = items.front().resource_view();
   const auto* lock = table_.find(resource);
@@ -99,15 +131,20 @@ bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items)
     return true;
   }
   const auto& ranges = lock->ranges();
-  // A wait that is not in the queue has no claims in an index, so it is compared with the ranges
-  // directly. Such a request makes one check only, so it would not repay an index either.
-  const bool is_queued = lock->queue().contains(wanted.turn());
-  if (!is_queued || range_visits_ < ranges.held.size() + ranges.queued.size()) {
-    return std::ranges::all_of(items, [&](const Item& item) {
-      return admits_keys(wanted, std::get<Keys>(item.claim), ranges);
-    });
+  for (const auto& item : items) {
+    if (range_visits_ >= ranges.held.size() + ranges.queued.size()) {
+      return lock->queue().contains(wanted.turn()) ? admits_indexed(wanted, resource, *lock)
+                                                   : admits_in_one_pass(wanted, items, ranges);
+    }
+    if (!admits_keys(wanted, std::get<Keys>(item.claim), ranges)) {
+      return false;
+    }
   }
-  auto& space = space_of(resource, *lock);
+  return true;
+}
+
+bool Admission::admits_indexed(const Wait& wanted, const ResourceView& resource, const Lock& lock) {
+  auto& space = space_of(resource, lock);
   // The index still lists claims of waits that were granted since it was built. They block the same
   // waits as holds.
   return std::ranges::all_of(space.index.of_turn(wanted.turn()), [&](ClaimIndex::Id claim) {
@@ -119,6 +156,24 @@ bool Admission::admits_in_space(const Wait& wanted, std::span<const Item> items)
                      : ClaimIndex::Next::stop;
         });
   });
+}
+
+bool Admission::admits_in_one_pass(const Wait& wanted, std::span<const Item> items,
+                                   const RangeIndex& ranges) {
+  const WantedRanges all(items);
+  bool is_admitted = true;
+  ranges.held.visit_ranges([&](const auto& start, const auto& end, const RangeIndex::Held& held) {
+    visits_.add();
+    is_admitted =
+        is_admitted && (held.token == wanted.upgrades || !all.conflicts(start, end, held.mode));
+  });
+  ranges.queued.visit_ranges([&](const auto& start, const auto& end,
+                                 const RangeIndex::Queued& other) {
+    visits_.add();
+    is_admitted =
+        is_admitted && (!(other.turn < wanted.turn()) || !all.conflicts(start, end, other.mode));
+  });
+  return is_admitted;
 }
 
 Admission::Space& Admission::space_of(const ResourceView& resource, const Lock& lock) {

@@ -44,8 +44,14 @@ class Admission {
   [[nodiscard]] bool admits_at_name(const Wait& wanted, const Item& item);
   /// Admission of all ranges of the request in one space.
   [[nodiscard]] bool admits_in_space(const Wait& wanted, std::span<const Item> items);
-  /// Admission of one range, by a search for overlaps without the index.
+  /// Admission of one range, by a search for overlaps.
   [[nodiscard]] bool admits_keys(const Wait& wanted, const Keys& keys, const RangeIndex& ranges);
+  /// Admission of all ranges of a queued wait in one space, by an index that all waits share.
+  [[nodiscard]] bool admits_indexed(const Wait& wanted, const ResourceView& resource,
+                                    const Lock& lock);
+  /// The same for a wait that is not in the queue, whose claims are in no index.
+  [[nodiscard]] bool admits_in_one_pass(const Wait& wanted, std::span<const Item> items,
+                                        const RangeIndex& ranges);
   /// Index of a space; builds it at the first call.
   [[nodiscard]] Space& space_of(const ResourceView& resource, const Lock& lock);
 
@@ -54,8 +60,8 @@ class Admission {
   Visits& visits_;
   /// Cursor in the queue of each name that was read.
   std::map<Resource, Ahead, ResourceOrder> ahead_;
-  /// Ranges visited without an index. It is built once they equal the number of ranges, so building
-  /// it at most doubles the cost.
+  /// Claims on ranges that admits_keys() visited. An index is built, or all claims are visited,
+  /// only after as many visits as there are claims: this at most doubles the cost.
   std::size_t range_visits_ = 0;
   /// Indexes of the spaces for which building one paid.
   std::map<Resource, Space, ResourceOrder> spaces_;

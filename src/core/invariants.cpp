@@ -1,14 +1,16 @@
 #include "core/invariants.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "core/admission.hpp"
 #include "core/deadlock_set.hpp"
+#include "core/items_at.hpp"
 
 namespace tenure::core::invariants {
 namespace {
@@ -35,7 +37,7 @@ std::string operator+(const std::string& words, const Subject& subject) {
 /// Checks one state and collects its violations.
 class Inspection {
  public:
-  explicit Inspection(const State& state) : state_(state) {}
+  Inspection(const State& state, Visits& visits) : state_(state), visits_(visits) {}
 
   std::vector<std::string> run() && {
     // Half of the range is left, so revisions do not wrap within the life of a store.
@@ -185,8 +187,7 @@ class Inspection {
   /// Visits waits by turn, so that one Admission reads each queue once.
   void check_blockers(std::vector<const Wait*> waits) {
     std::ranges::sort(waits, {}, &Wait::turn);
-    Visits visits;
-    Admission admission(state_.locks, visits);
+    Admission admission(state_.locks, visits_);
     for (const auto* wait : waits) {
       expect(!admission.admits(*wait), Subject{.kind = "wait ", .number = wait->ticket.get()},
              " waits for nothing");
@@ -239,23 +240,20 @@ class Inspection {
   /// that a lock lists has at least one.
   void add_items(const Resource& resource, const Lock& lock, std::span<const Item> items,
                  Load& load) {
-    bool is_here = false;
-    for (const auto& item : items) {
-      if (item.is_at(resource)) {
-        const auto* permits = std::get_if<Permits>(&item.claim);
-        const Subject name{.resource = &resource};
-        expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity(), name,
-               ": capacities differ");
-        expect(permits == nullptr || (permits->wanted > 0 && permits->wanted <= permits->capacity),
-               name, ": a number of permits that cannot be");
-        load.add(item.claim);
-        is_here = true;
-      }
+    const auto here = items_at(items, resource);
+    for (const auto& item : here) {
+      const auto* permits = std::get_if<Permits>(&item.claim);
+      const Subject name{.resource = &resource};
+      expect((permits == nullptr ? 0 : permits->capacity) == lock.capacity(), name,
+             ": capacities differ");
+      expect(permits == nullptr || (permits->wanted > 0 && permits->wanted <= permits->capacity),
+             name, ": a number of permits that cannot be");
+      load.add(item.claim);
     }
-    expect(is_here, Subject{.resource = &resource}, " lists a claim that does not exist");
+    expect(!here.empty(), Subject{.resource = &resource}, " lists a claim that does not exist");
   }
 
-  /// Checks that the holders are compatible: by counters for a name, by pairs for ranges.
+  /// Checks that the holders are compatible: by counters for a name, by overlap for ranges.
   void check_holders(const Resource& resource, const Lock& lock) {
     const Subject name{.resource = &resource};
     const auto held = lock.held();
@@ -272,67 +270,90 @@ class Inspection {
       }
     }
     if (resource.kind == ResourceKind::space) {
-      check_index(resource, lock);
-      check_ranges(resource, lock);
+      check_space(resource, lock);
     }
   }
 
-  /// Checks that the index has every range of the holds and waits, and no other.
-  void check_index(const Resource& resource, const Lock& lock) {
-    std::size_t held = 0;
+  /// Entry of an index of ranges, as the holds or waits have it.
+  template <class Entry>
+  struct Listed {
+    const Keys* keys = nullptr;
+    Entry entry{};
+  };
+
+  /// Checks the held ranges of a space, and that its index lists exactly those of the holds and
+  /// waits.
+  void check_space(const Resource& resource, const Lock& lock) {
+    std::vector<Listed<RangeIndex::Held>> held;
     for (const auto token : lock.holds()) {
       const auto* hold = state_.locks.find(token);
       for_each_range(resource, hold == nullptr ? nullptr : &hold->items, [&](const Keys& keys) {
-        const RangeIndex::Held entry{.token = token, .mode = keys.mode};
-        held += has(lock.ranges().held, keys.range, entry) ? 1 : 0;
+        held.push_back({.keys = &keys, .entry = {.token = token, .mode = keys.mode}});
       });
     }
-    std::size_t queued = 0;
+    std::vector<Listed<RangeIndex::Queued>> queued;
     for (const auto& turn : lock.queue()) {
       const auto* wait = state_.locks.find(turn.ticket);
       for_each_range(resource, wait == nullptr ? nullptr : &wait->items, [&](const Keys& keys) {
-        const RangeIndex::Queued entry{.turn = turn, .mode = keys.mode};
-        queued += has(lock.ranges().queued, keys.range, entry) ? 1 : 0;
+        queued.push_back({.keys = &keys, .entry = {.turn = turn, .mode = keys.mode}});
       });
     }
-    expect(held == lock.ranges().held.size(), named(resource),
-           ": its index of held ranges is wrong");
-    expect(queued == lock.ranges().queued.size(), named(resource),
+    const Subject name{.resource = &resource};
+    expect(lists_exactly(lock.ranges().held, held), name, ": its index of held ranges is wrong");
+    expect(lists_exactly(lock.ranges().queued, queued), name,
            ": its index of wanted ranges is wrong");
+    expect(are_compatible(held), name, ": holders are not compatible");
   }
 
   /// Calls visit(keys) for the ranges of a record in this space; nothing for a null record.
   template <class Visit>
   static void for_each_range(const Resource& resource, const Items* items, const Visit& visit) {
-    for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
-      if ((*items)[i].is_at(resource)) {
-        visit(std::get<Keys>((*items)[i].claim));
-      }
+    for (const auto& item :
+         items == nullptr ? std::span<const Item>() : items_at(*items, resource)) {
+      visit(std::get<Keys>(item.claim));
     }
   }
 
-  /// Whether the index has this entry at an overlapping range.
+  /// Whether the index has these entries and no others. Sorts them in the order of the index.
   template <class Tree, class Entry>
-  static bool has(const Tree& tree, const BytesRange& range, const Entry& entry) {
-    return !tree.visit_overlapping(range, [&](const Entry& other) { return other != entry; });
+  bool lists_exactly(const Tree& tree, std::vector<Listed<Entry>>& listed) {
+    visits_.add(listed.size());
+    std::ranges::sort(listed, [](const Listed<Entry>& left, const Listed<Entry>& right) {
+      const auto order = left.keys->range.start() <=> right.keys->range.start();
+      return order < 0 || (order == 0 && left.entry < right.entry);
+    });
+    auto it = listed.begin();
+    bool is_same = tree.size() == listed.size();
+    tree.visit_ranges([&](const auto& start, const auto& end, const Entry& entry) {
+      is_same = is_same && it != listed.end() && it->entry == entry &&
+                it->keys->range.start() == start && it->keys->range.end() == end;
+      it += is_same ? 1 : 0;
+    });
+    return is_same;
   }
 
-  /// Compares each held range with those that start inside it, so that disjoint ranges cost O(n log
-  /// n).
-  void check_ranges(const Resource& resource, const Lock& lock) {
-    std::vector<const Keys*> ranges;
-    for (const auto token : lock.holds()) {
-      const auto* hold = state_.locks.find(token);
-      for_each_range(resource, hold == nullptr ? nullptr : &hold->items,
-                     [&](const Keys& keys) { ranges.push_back(&keys); });
-    }
-    std::ranges::sort(ranges, {}, [](const Keys* keys) { return keys->range.start(); });
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      for (std::size_t j = i + 1;
-           j < ranges.size() && ranges[i]->range.contains(ranges[j]->range.start()); ++j) {
-        expect(!conflict(*ranges[i], *ranges[j]), named(resource), ": holders are not compatible");
+  /// Whether no two of these ranges overlap in incompatible modes. REQUIRES: they are in the order
+  /// of their starts.
+  bool are_compatible(const std::vector<Listed<RangeIndex::Held>>& held) {
+    visits_.add(held.size());
+    // A range overlaps one that starts before it if that one ends behind its start, so for each
+    // mode the range that reaches furthest decides.
+    std::array<const Keys*, all_lock_modes.size()> furthest{};
+    for (const auto& [keys, entry] : held) {
+      for (const auto mode : all_lock_modes) {
+        const auto* other = furthest[index_of(mode)];
+        if (other != nullptr && conflict(*other, *keys)) {
+          return false;
+        }
+      }
+      auto& longest = furthest[index_of(keys->mode)];
+      if (longest == nullptr ||
+          (longest->range.end() &&
+           (!keys->range.end() || *longest->range.end() < *keys->range.end()))) {
+        longest = keys;
       }
     }
+    return true;
   }
 
   /// Checks that each owned record exists with this owner, and that each record is owned.
@@ -402,6 +423,7 @@ class Inspection {
   }
 
   const State& state_;
+  Visits& visits_;
   std::vector<std::string> broken_;
 };
 
@@ -426,7 +448,12 @@ bool has_grown(const Hold& before, const Hold& after) {
 }  // namespace
 
 std::vector<std::string> check(const State& state) {
-  return Inspection(state).run();
+  Visits visits;
+  return check(state, visits);
+}
+
+std::vector<std::string> check(const State& state, Visits& visits) {
+  return Inspection(state, visits).run();
 }
 
 std::vector<std::string> check_no_deadlock(const State& state) {

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "core/admission.hpp"
 #include "core/items_at.hpp"
 #include "core/usage.hpp"
 
@@ -25,88 +24,6 @@ bool is_like(const Item& left, const Item& right) {
   const auto* keys = std::get_if<Keys>(&left.claim);
   return keys == nullptr || keys->range == std::get<Keys>(right.claim).range;
 }
-
-/// Whether a wait behind the load `ahead` may be admissible. Does not consider upgrades, which may
-/// be admissible in any case. Ends the scan of a queue early.
-bool may_admit_more(const Lock& lock, const Load& ahead) {
-  const auto held = lock.held();
-  if (lock.capacity() > 0) {
-    return held.permits + ahead.permits < lock.capacity();
-  }
-  return std::ranges::any_of(all_lock_modes, [&](LockMode mode) {
-    return lock.queued().modes[index_of(mode)] > ahead.modes[index_of(mode)] && held.admits(mode) &&
-           ahead.admits(mode);
-  });
-}
-
-/// Finds the waits of one space that overlap freed ranges.
-class FreedWaits {
- public:
-  FreedWaits(const RangeIndex& ranges, const std::vector<BytesRange>& freed, Visits& visits)
-      : ranges_(ranges), freed_(freed), visits_(visits) {}
-
-  /// Returns the turns of these waits in ascending order, without duplicates.
-  std::vector<Turn> find() && {
-    if (!find_by_range()) {
-      turns_.clear();
-      find_by_wait();
-    }
-    std::ranges::sort(turns_);
-    const auto twice = std::ranges::unique(turns_);
-    turns_.erase(twice.begin(), twice.end());
-    return std::move(turns_);
-  }
-
- private:
-  /// Searches the index once per freed range. Gives up, and returns false, after as many visits as
-  /// there are waits and ranges, because find_by_wait() is cheaper then.
-  bool find_by_range() {
-    const auto visits_max = ranges_.queued.size() + freed_.size();
-    return std::ranges::all_of(freed_, [&](const BytesRange& range) {
-      visits_.add();
-      return ranges_.queued.visit_overlapping(range, [&](const RangeIndex::Queued& queued) {
-        visits_.add();
-        turns_.push_back(queued.turn);
-        return turns_.size() <= visits_max;
-      });
-    });
-  }
-
-  void find_by_wait() {
-    std::vector<const BytesRange*> freed;
-    for (const auto& range : freed_) {
-      freed.push_back(&range);
-    }
-    const auto start_of = [](const BytesRange* range) -> const std::string& {
-      return range->start();
-    };
-    std::ranges::sort(freed, {}, start_of);
-    // Prefix maximum of the ends: an earlier range may reach further than a later one.
-    std::vector<const std::optional<std::string>*> reach;
-    for (const auto* range : freed) {
-      const bool is_longer =
-          reach.empty() || (*reach.back() && (!range->end() || **reach.back() < *range->end()));
-      reach.push_back(is_longer ? &range->end() : reach.back());
-    }
-    ranges_.queued.visit_ranges([&](const auto& start, const auto& end,
-                                    const RangeIndex::Queued& queued) {
-      visits_.add();
-      const auto behind = end ? std::ranges::lower_bound(freed, *end, {}, start_of) : freed.end();
-      if (behind == freed.begin()) {
-        return;
-      }
-      const auto& last = *reach[static_cast<std::size_t>(behind - freed.begin() - 1)];
-      if (!last || start < *last) {
-        turns_.push_back(queued.turn);
-      }
-    });
-  }
-
-  const RangeIndex& ranges_;
-  const std::vector<BytesRange>& freed_;
-  Visits& visits_;
-  std::vector<Turn> turns_;
-};
 
 }  // namespace
 
@@ -306,44 +223,6 @@ void LockTable::downgrade(FencingToken token, LockMode mode, Revision when) {
   ++held_[kind_of(item.claim)];
   locks_.edit(item.resource_view())
       ->replace({.token = token, .claim = before}, {.token = token, .claim = item.claim}, when);
-}
-
-// One pass in queue order. Ends at the first wait behind which no wait is admissible, so a release
-// with a long queue of writers costs O(1).
-void LockTable::admit_waiters(const ResourceView& resource, const Grant& grant, Visits& visits) {
-  Admission admission(*this, visits);
-  std::size_t left_behind = 0;
-  // A grant may move the record of the lock, so look it up each time.
-  for (const auto* lock = find(resource); lock != nullptr && left_behind < lock->queue().size();
-       lock = find(resource)) {
-    const auto turn = lock->queue()[left_behind];
-    visits.add();
-    if (turn.rank != Rank::upgrade &&
-        !may_admit_more(*lock, admission.load_before(*lock, resource, turn))) {
-      return;
-    }
-    if (admission.admits(*find(turn.ticket))) {
-      // Removes this turn from the queue, so `left_behind` refers to the next one.
-      grant(turn.ticket);
-    } else {
-      ++left_behind;
-    }
-  }
-}
-
-// In queue order over the waits that overlap freed ranges; all other waits are blocked as before.
-void LockTable::admit_waiters(const ResourceView& space, const std::vector<BytesRange>& freed,
-                              const Grant& grant, Visits& visits) {
-  const auto* lock = find(space);
-  if (lock == nullptr) {
-    return;
-  }
-  Admission admission(*this, visits);
-  for (const auto& turn : FreedWaits(lock->ranges(), freed, visits).find()) {
-    if (admission.admits(*find(turn.ticket))) {
-      grant(turn.ticket);
-    }
-  }
 }
 
 void LockTable::set_counters(const ResourceView& resource, const Lock::Counters& counters) {

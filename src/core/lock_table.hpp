@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -104,15 +103,6 @@ class LockTable {
 
   /// Downgrades a hold, which keeps its token. REQUIRES: it has one item, with a mode.
   void downgrade(FencingToken token, LockMode mode, Revision when);
-
-  /// Callback that grants a wait. It has to add the hold and then remove the wait.
-  using Grant = std::function<void(Revision)>;
-  /// Calls grant(ticket) for each admissible wait at this name, in queue order.
-  void admit_waiters(const ResourceView& resource, const Grant& grant, Visits& visits);
-  /// The same for a space in which claims on `freed` ended. Waits that overlap none of these ranges
-  /// are not visited.
-  void admit_waiters(const ResourceView& space, const std::vector<BytesRange>& freed,
-                     const Grant& grant, Visits& visits);
 
   [[nodiscard]] const Locks& locks() const noexcept { return locks_; }
   [[nodiscard]] const Holds& holds() const noexcept { return holds_; }

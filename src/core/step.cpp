@@ -95,13 +95,9 @@ void Step::process_touched() {
   }
   while (!touched_.empty() || suspect_) {
     if (!touched_.empty()) {
-      const auto touched = touched_.extract(touched_.begin());
-      const auto& resource = touched.key();
-      const auto grant = [this](Revision ticket) { grant_waiting(ticket); };
-      if (resource.kind == ResourceKind::space) {
-        state_.locks.admit_waiters(resource, touched.mapped(), grant, visits_);
-      } else {
-        state_.locks.admit_waiters(resource, grant, visits_);
+      const auto freed = std::exchange(touched_, {});
+      for (const auto ticket : admissible_waits(state_.locks, freed, visits_)) {
+        grant_waiting(ticket);
       }
     } else {
       end_deadlocks(*std::exchange(suspect_, std::nullopt));

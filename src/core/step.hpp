@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/admissible_waits.hpp"
 #include "core/command.hpp"
 #include "core/deadlock.hpp"
 #include "core/outcome.hpp"
@@ -148,9 +148,8 @@ class Step {
 
   State& state_;
   Applied applied_;
-  /// Resources at which waits may have become admissible; for a space, the freed ranges. Ordered by
-  /// name, so that grants are deterministic.
-  std::map<Resource, std::vector<BytesRange>> touched_;
+  /// Resources at which waits may have become admissible.
+  Freed touched_;
   /// Operator and reason of a forced release, for its events.
   struct ForcedBy {
     SharedString operator_name{};

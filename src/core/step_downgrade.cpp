@@ -7,7 +7,7 @@
 namespace tenure::core {
 namespace {
 
-Refused invalid(std::string detail) {
+Refused invalid_downgrade(std::string detail) {
   return {.error = {.code = Errc::invalid_argument, .detail = std::move(detail)}};
 }
 
@@ -49,21 +49,22 @@ std::optional<Refused> Step::refusal_of(const Downgrade& command) const {
     return Refused{{.code = Errc::not_held, .detail = "no hold of this lease has this token"}};
   }
   if (hold->items.size() > 1) {
-    return invalid("several items were acquired at once; only a hold of one can be downgraded");
+    return invalid_downgrade(
+        "several items were acquired at once; only a hold of one can be downgraded");
   }
   const auto& item = hold->items.front();
   if (std::holds_alternative<Permits>(item.claim)) {
-    return invalid("a semaphore has no mode to be downgraded");
+    return invalid_downgrade("a semaphore has no mode to be downgraded");
   }
   if (!covers(mode_of(item), command.mode)) {
-    return invalid("it is held in " + std::string(to_string(mode_of(item))) +
-                   ", which does not cover " + std::string(to_string(command.mode)));
+    return invalid_downgrade("it is held in " + std::string(to_string(mode_of(item))) +
+                             ", which does not cover " + std::string(to_string(command.mode)));
   }
   const bool is_upgrading = std::ranges::any_of(
       state_.locks.owned(command.lease).waits,
       [&](Revision ticket) { return state_.locks.find(ticket)->upgrades == command.token; });
   if (is_upgrading) {
-    return invalid("an upgrade of this hold waits; abandon it first");
+    return invalid_downgrade("an upgrade of this hold waits; abandon it first");
   }
   return std::nullopt;
 }

@@ -69,6 +69,16 @@ class RedisPipeline : public ::testing::Test {
     run(what, commands.leave(spec, redis::member_of(spec, lease, RequestId{1}), RequestId{1},
                              redis::CommandEncoder::IfGranted::drop));
   }
+  /// Releases what this lease acquired.
+  void release(const std::string& what, const std::string& name, LeaseId lease) {
+    const ReleaseRequest request{.lease = lease,
+                                 .request = RequestId{2},
+                                 .acquired = RequestId{1},
+                                 .token = FencingToken{static_cast<std::uint64_t>(answers[name])},
+                                 .spec = std::make_shared<const AcquireSpec>(
+                                     AcquireSpec{.items = {{.name = name}}, .owner = "me"})};
+    run(what, commands.release(request, redis::member_of(*request.spec, lease, RequestId{1})));
+  }
   void acquire_all() {
     for (const auto& name : names) {
       acquire(name);
@@ -167,6 +177,26 @@ TEST_F(RedisPipeline, missing_scripts_are_loaded_again) {
   EXPECT_GT(answers["a"], any_token);
   EXPECT_EQ(order, names);
   EXPECT_EQ(retries, 0) << "the server executed none of them before";
+}
+
+// A release that was completed must not be reported as lost because of an error of another command
+// that was sent with it.
+TEST_F(RedisPipeline, a_failed_command_fails_no_other_command_of_its_write) {
+  acquire("a");
+  acquire("c");
+  pipeline->flush();
+  run_until([&] { return pipeline->is_idle(); });
+  server.command({"LPUSH", head_of("b"), "of another type"});
+  release("first release", "a", LeaseId{1});
+  acquire("b");
+  release("second release", "c", LeaseId{2});
+  pipeline->flush();
+  run_until([&] { return pipeline->is_idle(); });
+
+  EXPECT_EQ(answers["first release"], 1);
+  EXPECT_EQ(answers["b"], failed);
+  EXPECT_EQ(answers["second release"], 1);
+  EXPECT_EQ(losses, 0);
 }
 
 // The second command must not be executed before the first one is sent again.

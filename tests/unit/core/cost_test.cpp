@@ -289,6 +289,98 @@ TEST_P(CoreCost, waiters_of_two_names_are_admitted_in_linear_time) {
   expect_linear(step);
 }
 
+// Each freed lock has a waiter that waits in one common queue, too. A search of that queue for each
+// freed lock is quadratic.
+TEST_P(CoreCost, the_common_queue_of_the_waiters_of_many_freed_names_is_read_once) {
+  want(other, {lock("common", LockMode::shared)});
+  want(start, {lock("common", LockMode::intention_exclusive)});
+  for (std::uint64_t i = 0; i + 1 < GetParam(); ++i) {
+    want(holder, {lock("own " + key(i))});
+    want(waiter(i), {lock("common", LockMode::shared), lock("own " + key(i))});
+  }
+
+  const auto step = run(RevokeLease{holder});
+
+  EXPECT_TRUE(step.notices.empty());
+  EXPECT_EQ(step.losses.size(), GetParam() - 1);
+  expect_linear(step);
+  expect_sound();
+}
+
+// Fewer, because each of these requests looks at the ranges of all others.
+TEST_P(CoreCost, the_common_space_of_the_waiters_of_many_freed_names_is_read_once) {
+  want(other, {span(0, 9, LockMode::shared)});
+  want(start, {span(5, 9)});
+  for (std::uint64_t i = 0; i < GetParam() / 4; ++i) {
+    want(holder, {lock("own " + key(i))});
+    want(waiter(i), {span(0, 9, LockMode::shared), lock("own " + key(i))});
+  }
+
+  const auto step = run(RevokeLease{holder});
+
+  EXPECT_TRUE(step.notices.empty());
+  expect_linear(step);
+  expect_sound();
+}
+
+// A wait is granted once, at the first of its freed locks.
+TEST_P(CoreCost, waiters_of_many_freed_names_are_admitted_in_linear_time) {
+  constexpr std::uint64_t names = 32;
+  std::vector<Item> items;
+  for (std::uint64_t i = 0; i < names; ++i) {
+    want(holder, {lock("name " + key(i))});
+    items.push_back(lock("name " + key(i), LockMode::shared));
+  }
+  for (std::uint64_t i = 0; i < GetParam() / names; ++i) {
+    want(waiter(i), items);
+  }
+
+  const auto step = run(RevokeLease{holder});
+
+  EXPECT_EQ(step.notices.size(), GetParam() / names);
+  expect_linear(step);
+}
+
+TEST_P(CoreCost, a_request_for_many_ranges_visits_each_claim_of_the_space_twice) {
+  want(holder, {span(0, 10'000)});
+  for (std::uint64_t i = 0; i < GetParam(); ++i) {
+    want(waiter(i), {span(0, 10'000, LockMode::intention_shared)});
+  }
+  run(RevokeLease{holder});
+  std::vector<Item> items;
+  for (std::uint64_t i = 0; i < Limits{}.items_max; ++i) {
+    items.push_back(span(10 * i, (10 * i) + 5, LockMode::intention_shared));
+  }
+
+  const auto granted = want(start, items);
+  items.back() = span(9000, 9001);
+  const auto waiting = want(other, items);
+
+  EXPECT_TRUE(std::holds_alternative<Granted>(granted.outcome));
+  expect_linear(granted);
+  EXPECT_TRUE(is_queued(waiting.outcome));
+  expect_linear(waiting);
+  expect_sound();
+}
+
+// decode() checks the invariants of a snapshot.
+TEST_P(CoreCost, the_invariants_of_overlapping_ranges_are_checked_in_linear_time) {
+  want(holder, {span(0, 9)});
+  for (std::uint64_t i = 0; i < GetParam() / 2; ++i) {
+    want(waiter(i), {span(0, 9, LockMode::shared)});
+  }
+  run(RevokeLease{holder});
+  for (auto i = GetParam() / 2; i < GetParam(); ++i) {
+    want(waiter(i), {span(0, 9)});
+  }
+  Visits visits;
+
+  EXPECT_EQ(invariants::check(big.state(), visits), std::vector<std::string>{});
+
+  EXPECT_GE(visits.total(), GetParam()) << "the ranges were not visited";
+  EXPECT_LE(visits.total(), factor * size_of(big.state(), {}));
+}
+
 // Ten leases, because each wait of a lease costs a look at its other waits.
 TEST_P(CoreCost, the_expiry_of_leases_with_many_waits_is_linear) {
   constexpr std::uint64_t leases = 10;

@@ -43,6 +43,31 @@ TEST_F(CoreInvariants, two_exclusive_holders_are_found) {
   EXPECT_TRUE(finds("lock 'a': holders are not compatible"));
 }
 
+// The first range reaches over the second one to the third.
+TEST_F(CoreInvariants, two_exclusive_holders_of_overlapping_ranges_are_found) {
+  auto hold = second_hold();
+  for (const auto& item : {keys("s", "a", "z", LockMode::shared),
+                           keys("s", "b", "c", LockMode::intention_shared), keys("s", "k", "l")}) {
+    hold.token = FencingToken{hold.token.get() + 1};
+    hold.items = {item};
+    state.locks.add(hold, state.revision);
+  }
+
+  EXPECT_TRUE(finds("space 's': holders are not compatible"));
+}
+
+TEST_F(CoreInvariants, holders_of_ranges_that_end_before_the_next_start_are_compatible) {
+  auto hold = second_hold();
+  for (const auto& item :
+       {keys("s", "a", "b"), keys("s", "b", "c"), keys("s", "c", "d", LockMode::shared)}) {
+    hold.token = FencingToken{hold.token.get() + 1};
+    hold.items = {item};
+    state.locks.add(hold, state.revision);
+  }
+
+  EXPECT_FALSE(finds("space 's': holders are not compatible"));
+}
+
 TEST_F(CoreInvariants, a_missed_grant_is_found) {
   state.locks.remove(token, state.revision);
 
