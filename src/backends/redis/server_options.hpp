@@ -50,15 +50,11 @@ struct ServerOptions {
   std::string name_space = "tenure";
 };
 
-/// Parses
-/// redis://[user[:password]@]host[:port][/database][?namespace=…&tls_ca=…&tls_cert=…&tls_key=…].
-/// rediss:// always uses TLS. Removes the parts that it has consumed from `url`. Errors are
-/// `invalid_argument` with the position in the URL; they never contain the password.
-[[nodiscard]] Result<ServerOptions> server_options_from(Url& url,
-                                                        std::chrono::milliseconds timeout);
+/// Default port of redis-server.
+inline constexpr std::uint16_t server_port = 6379;
 
-// Parts of that parser, shared with the other URL schemes for Redis. Each removes what it has
-// consumed from the URL.
+// Parts of the parsers of URLs for Redis. Each removes what it has consumed from the URL. Errors
+// are `invalid_argument` with the position in the URL; they never contain the password.
 //
 /// Table of the options that every Redis URL accepts.
 [[nodiscard]] inline UrlOptions redis_options() {
@@ -69,7 +65,6 @@ struct ServerOptions {
 void take_user(Url& url, ServerOptions& server);
 /// Consumes the path as the database number, the options of every Redis server, and those in
 /// `options`.
-[[nodiscard]] Result<void> take_rest(Url& url, ServerOptions& server,
-                                     UrlOptions options = redis_options());
+[[nodiscard]] Result<void> take_rest(Url& url, ServerOptions& server, UrlOptions options);
 
 }  // namespace tenure::backends::redis

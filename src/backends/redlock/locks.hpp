@@ -177,8 +177,6 @@ class Locks {
   enum class ExtendResult : std::uint8_t { yes, lost, unknown };
   /// Votes of one hold while they are extended.
   struct Extension;
-  /// Renewal of several leases in progress.
-  struct Renewal;
 
   // locks.cpp: acquire.
   //
