@@ -21,37 +21,8 @@ Error ended() {
 
 }  // namespace
 
-/// Keep-alive stream of one connection.
-class Leases::Stream final : public grpc::ClientCall {
- public:
-  explicit Stream(std::weak_ptr<Leases*> owner) : owner_(std::move(owner)) {}
-
- private:
-  [[nodiscard]] Leases* owner() {
-    const auto owner = owner_.lock();
-    return owner && (*owner)->stream_.get() == this ? *owner : nullptr;
-  }
-  void received(std::string_view message) override {
-    pb::LeaseKeepAliveResponse response;
-    if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      cancel();
-    } else if (auto* const leases = owner()) {
-      leases->keep_alive_done(response.id(), response.ttl());
-    }
-  }
-  void ended(const grpc::Status& status) override {
-    if (auto* const leases = owner()) {
-      leases->stream_ended(status);
-    }
-  }
-
-  std::weak_ptr<Leases*> owner_;
-};
-
 Leases::Leases(std::shared_ptr<Connection> connection, std::function<void(LeaseId)> lost)
-    : connection_(std::move(connection)),
-      self_(std::make_shared<Leases*>(this)),
-      on_lost_(std::move(lost)) {}
+    : connection_(std::move(connection)), on_lost_(std::move(lost)) {}
 
 // Granting.
 
@@ -182,7 +153,11 @@ void Leases::check(LeaseId id) {
 
 void Leases::keep_alive(LeaseId id, RenewalItem item) {
   if (connection_->is_up() && !stream_) {
-    stream_ = std::make_shared<Stream>(self_);
+    stream_ = std::make_shared<MessageStream<pb::LeaseKeepAliveResponse>>(
+        [this](const pb::LeaseKeepAliveResponse& response) {
+          keep_alive_done(response.id(), response.ttl());
+        },
+        [this](const grpc::Status& status) { stream_ended(status); });
     connection_->begin("/etcdserverpb.Lease/LeaseKeepAlive", stream_);
   }
   if (!stream_) {
@@ -314,7 +289,7 @@ void Leases::connected() {
 // The outcome of these renewals is unknown; the caller renews again before the deadline.
 void Leases::disconnected() {
   if (const auto stream = std::exchange(stream_, nullptr)) {
-    stream->cancel();
+    stream->detach();
   }
   for (auto& [number, due] : std::exchange(awaiting_reply_, {})) {
     for (auto& item : due.items) {

@@ -16,6 +16,7 @@
 #include "backends/backend.hpp"
 #include "backends/etcd/connection.hpp"
 #include "backends/fan_in.hpp"
+#include "backends/rpc/message_stream.hpp"
 
 namespace tenure::backends::etcd {
 
@@ -67,8 +68,6 @@ class Leases {
   void fail_all(const Error& why);
 
  private:
-  /// Receiver of keep-alive replies.
-  class Stream;
   /// One lease of this client.
   struct Lease {
     std::chrono::milliseconds ttl{};
@@ -107,14 +106,13 @@ class Leases {
   void enqueue_revoke(LeaseId id, Backend::Done<void> done);
 
   std::shared_ptr<Connection> connection_;
-  /// Handle for callbacks that may outlive this object.
-  std::shared_ptr<Leases*> self_;
   std::function<void(LeaseId)> on_lost_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   std::chrono::milliseconds shortest_ttl_{};
   /// Callbacks of pending revocations.
   absl::flat_hash_map<LeaseId, Backend::Done<void>> revokes_;
-  std::shared_ptr<Stream> stream_;
+  /// Keep-alive stream of the connection; null until the first renewal needs it.
+  std::shared_ptr<MessageStream<pb::LeaseKeepAliveResponse>> stream_;
   /// Keep-alives of one lease without a reply.
   struct Awaiting {
     LeaseId id{};

@@ -23,11 +23,7 @@ struct Locks::Renewal {
   FanIn<Renewed> parts;
 };
 
-void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
-  renew(std::move(leases), Ttl::at_least, std::move(done));
-}
-
-void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> done) {
+void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done, Ttl ttl) {
   FanIn<Renewed> parts(std::move(done), Renewed(leases.size(), true));
   const auto renewal = std::make_shared<Renewal>(
       Renewal{.leases = std::move(leases), .ttl = ttl, .parts = std::move(parts)});
@@ -169,16 +165,15 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     return;
   }
   lease->ttl = request.ttl;
-  renew({request.lease}, Ttl::exact,
-        [done = std::move(done)](const Result<Renewed>& renewed) mutable {
-          if (!renewed) {
-            done(std::unexpected(renewed.error()));
-          } else {
-            done(renewed->front()
-                     ? Result<void>()
-                     : fail(Errc::lease_lost, "the lease has ended; request a new one"));
-          }
-        });
+  auto replied = [done = std::move(done)](const Result<Renewed>& renewed) mutable {
+    if (!renewed) {
+      done(std::unexpected(renewed.error()));
+    } else {
+      done(renewed->front() ? Result<void>()
+                            : fail(Errc::lease_lost, "the lease has ended; request a new one"));
+    }
+  };
+  renew({request.lease}, std::move(replied), Ttl::exact);
 }
 
 void Locks::verify_holds() {

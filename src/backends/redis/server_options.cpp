@@ -52,14 +52,10 @@ Result<void> take_rest(Url& url, ServerOptions& server, UrlOptions options) {
     return std::unexpected(database.error());
   }
   server.database = *database;
-  TlsFiles files;
   options.text("namespace", server.name_space, check_namespace);
-  files.add_to(options);
-  if (auto consumed = options.consume(url); !consumed) {
-    return consumed;
-  }
   const bool is_tls_scheme = url.scheme.starts_with("rediss") || url.scheme == "redlocks";
-  auto tls = files.context(is_tls_scheme ? Tls::always : Tls::if_asked_for);
+  auto tls =
+      consume_with_tls(url, std::move(options), is_tls_scheme ? Tls::always : Tls::if_asked_for);
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }

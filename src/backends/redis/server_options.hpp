@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,7 +11,6 @@
 
 #include <tenure/error.hpp>
 
-#include "backends/redis/endpoint_resolver.hpp"
 #include "backends/url.hpp"
 #include "backends/url_options.hpp"
 
@@ -28,12 +28,17 @@ enum class ServerRole : std::uint8_t {
   sentinel,
 };
 
+/// Receives the current endpoint of a server, or why it is unknown. Called once, unless the loop
+/// ends before.
+using OnResolved = std::move_only_function<void(const Result<Endpoint>&)>;
+
 /// Endpoint of one Redis server, and the credentials and options of connections to it.
 struct ServerOptions {
-  /// Address of the server; the initial one if `resolver` is set.
+  /// Address of the server; the initial one if `resolve` is set.
   Endpoint endpoint{};
-  /// Looks up the endpoint before each connection attempt; null: `endpoint` is fixed.
-  std::shared_ptr<EndpointResolver> resolver{};
+  /// Looks up the endpoint before each connection attempt, for a server that can move; null:
+  /// `endpoint` is fixed.
+  std::function<void(OnResolved)> resolve{};
   /// Role that the handshake requires.
   ServerRole role = ServerRole::primary;
   /// ACL user; empty: the default user.

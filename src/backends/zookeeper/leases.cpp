@@ -147,8 +147,7 @@ void Locks::slot_connected(SessionSlot& slot) {
 
 void Locks::complete_grants(SessionSlot& slot, const std::optional<Error>& why) {
   for (auto& [lease, done] : std::exchange(slot.pending_grants, {})) {
-    environment_.deferred.complete<void>(std::move(done),
-                                         why ? std::unexpected(*why) : Result<void>());
+    environment_.deferred.complete(std::move(done), why ? std::unexpected(*why) : Result<void>());
   }
 }
 
@@ -300,7 +299,7 @@ void Locks::call_later(Clock::time_point when, Strand::Job job) {
 void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
   auto* const slot = slot_for(request.ttl);
   if (slot == nullptr) {
-    environment_.deferred.complete<void>(
+    environment_.deferred.complete(
         std::move(done),
         fail(Errc::resource_exhausted,
              "each TTL in use needs its own ZooKeeper session, and this client has " +
@@ -312,9 +311,9 @@ void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
   lease = {.ttl = request.ttl, .slot = slot->number, .deadline = Clock::now() + request.ttl};
   call_later(lease.deadline, [this, id = request.id] { check_deadline(id); });
   if (slot->is_accepted) {
-    environment_.deferred.complete<void>(std::move(done), {});
+    environment_.deferred.complete(std::move(done), {});
   } else if (slot->rejection) {
-    environment_.deferred.complete<void>(std::move(done), std::unexpected(*slot->rejection));
+    environment_.deferred.complete(std::move(done), std::unexpected(*slot->rejection));
   } else {
     slot->pending_grants.emplace_back(request.id, std::move(done));
   }
@@ -325,7 +324,7 @@ void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
 void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
   const auto renewal = std::make_shared<FanIn<Renewed>>(
       [this, done = std::move(done)](Result<Renewed> renewed) mutable {
-        environment_.deferred.complete<Renewed>(std::move(done), std::move(renewed));
+        environment_.deferred.complete(std::move(done), std::move(renewed));
       },
       Renewed(leases.size(), true));
   std::map<Number, std::vector<std::size_t>> parts;
@@ -386,7 +385,7 @@ void Locks::check_deadline(LeaseId id) {
 void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   const auto it = leases_.find(id);
   if (it == leases_.end()) {
-    environment_.deferred.complete<void>(std::move(done), {});
+    environment_.deferred.complete(std::move(done), {});
     return;
   }
   const auto lease = std::move(it->second);
@@ -396,13 +395,13 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   slot.idle_since = Clock::now();
   for (auto& [waiting, granted] : slot.pending_grants) {
     if (waiting == id) {
-      environment_.deferred.complete<void>(std::move(granted), std::unexpected(session_ended()));
+      environment_.deferred.complete(std::move(granted), std::unexpected(session_ended()));
     }
   }
   std::erase_if(slot.pending_grants, [&](const auto& one) { return one.first == id; });
   const auto parts =
       std::make_shared<FanIn<void>>([this, done = std::move(done)](Result<void> result) mutable {
-        environment_.deferred.complete<void>(std::move(done), std::move(result));
+        environment_.deferred.complete(std::move(done), std::move(result));
       });
   for (const auto number : lease.holds) {
     settle(*find(number), fail(Errc::lease_lost, "the lease of this wait ended; retry"));
