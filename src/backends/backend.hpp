@@ -235,7 +235,7 @@ class Backend {
   virtual ~Backend() = default;
 
   [[nodiscard]] virtual Capabilities capabilities() const noexcept = 0;
-  [[nodiscard]] virtual Limits limits() const noexcept = 0;
+  [[nodiscard]] virtual Limits limits() const noexcept { return {}; }
 
   /// Connects the observer. REQUIRES: called once, before all calls below; the listener outlives
   /// the backend.
@@ -271,11 +271,15 @@ class Backend {
 
   /// Reports events to `sink` in order, without gap or duplicate, until unwatch(). An error is the
   /// last call. This call may block until the service has registered the watch, so that no event
-  /// after the call is missed.
+  /// after the call is missed. REQUIRES: Capability::watches.
   using Sink = std::move_only_function<void(Result<LockEvent>)>;
-  virtual WatchId watch(WatchRequest request, Sink sink) = 0;
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): overriding functions keep the request.
+  virtual WatchId watch(WatchRequest /*request*/, Sink sink) {
+    sink(fail(Errc::unsupported, "this backend does not support watches"));
+    return {};
+  }
   /// Stops a watch. A call of the sink that is already in progress may still finish.
-  virtual void unwatch(WatchId watch) = 0;
+  virtual void unwatch(WatchId /*watch*/) {}
 
   /// Parker of the threads that wait for a `done`. A backend with an event loop lets them run it.
   [[nodiscard]] virtual sys::Parker& parker() noexcept { return sys::thread_parker(); }

@@ -8,7 +8,6 @@ namespace {
 class InheritedBackend final : public Backend {
  public:
   [[nodiscard]] Capabilities capabilities() const noexcept override { return {}; }
-  [[nodiscard]] Limits limits() const noexcept override { return {}; }
   void start(Listener& /*listener*/) override {}
   void grant_lease(LeaseRequest /*request*/, Done<void> done) override { refuse(done); }
   void renew_leases(std::vector<LeaseId> /*leases*/, Done<Renewed> done) override { refuse(done); }
@@ -20,7 +19,6 @@ class InheritedBackend final : public Backend {
     sink(std::unexpected(inherited_error()));
     return {};
   }
-  void unwatch(WatchId /*watch*/) override {}
   void holders(std::string /*name*/, Done<std::vector<Holder>> done) override { refuse(done); }
 
  private:

@@ -171,15 +171,9 @@ void Hold::send_release(Waiter waiter) {
   for (auto extra = releases_.load(); extra > 1; --extra) {
     send_one_release();
   }
-  session_.backend().release(
-      {.lease = lease_->id(),
-       .request = session_.fresh_request(),
-       .acquired = request_,
-       .token = token(),
-       .spec = acquire_spec()},
-      [self = std::static_pointer_cast<Hold>(shared_from_this()), waiter](Result<void> answer) {
-        self->on_released(waiter, std::move(answer));
-      });
+  const auto self = std::static_pointer_cast<Hold>(shared_from_this());
+  send_one_release(
+      [self, waiter](Result<void> answer) { self->on_released(waiter, std::move(answer)); });
 }
 
 void Hold::on_released(Waiter waiter, Result<void> answer) {
@@ -197,13 +191,13 @@ void Hold::on_released(Waiter waiter, Result<void> answer) {
   }
 }
 
-void Hold::send_one_release() {
+void Hold::send_one_release(backends::Backend::Done<void> done) {
   session_.backend().release({.lease = lease_->id(),
                               .request = session_.fresh_request(),
                               .acquired = request_,
                               .token = token(),
                               .spec = acquire_spec()},
-                             [](const Result<void>&) {});
+                             std::move(done));
 }
 
 std::shared_ptr<const backends::AcquireSpec> Hold::acquire_spec() {

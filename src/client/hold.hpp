@@ -102,8 +102,8 @@ class Hold : public Dependent {
   void on_released(Waiter waiter, Result<void> answer);
   /// Completes unlock_async() once; keeps the outcome if its completion is not registered yet.
   void settle_release(Result<void> answer);
-  /// Sends one of the releases_ releases, without waiting for the reply.
-  void send_one_release();
+  /// Sends one of the releases_ releases.
+  void send_one_release(backends::Backend::Done<void> done = [](const Result<void>&) {});
   /// Specification that the service counts at present; upgrades and downgrades change it.
   [[nodiscard]] std::shared_ptr<const backends::AcquireSpec> acquire_spec();
   /// Triggers the stop source. Runs on the callback thread, because stop callbacks are user code.

@@ -126,10 +126,6 @@ void Session::free_lease(const Record& lease, bool is_clean) {
   }
 }
 
-void Session::end_lease(const Record& lease) {
-  end_lease(lease, [](const Result<void>&) {});
-}
-
 void Session::end_lease(const Record& lease, backends::Backend::Done<void> done) {
   if (is_inherited()) {
     done(std::unexpected(backends::inherited_error()));
@@ -148,11 +144,6 @@ void Session::end_lease(const Record& lease, backends::Backend::Done<void> done)
     return;
   }
   backend_->revoke_lease(lease->id(), std::move(done));
-}
-
-void Session::lose(const Record& lease) {
-  // Revoke it too: by the clock of the service it may still run.
-  lose(lease, [](const Result<void>&) {});
 }
 
 void Session::lose(const Record& lease, backends::Backend::Done<void> revoked) {

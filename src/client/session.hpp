@@ -94,12 +94,12 @@ class Session final : public backends::Listener, public LeaseRenewer::Listener {
   void free_lease(const Record& lease, bool is_clean);
   /// Revokes the lease, also in the service. REQUIRES: no dependent is attached; lose() notifies
   /// them.
-  void end_lease(const Record& lease);
-  void end_lease(const Record& lease, backends::Backend::Done<void> done);
+  void end_lease(
+      const Record& lease, backends::Backend::Done<void> done = [](const Result<void>&) {});
   /// Ends the lease as lost: notifies its dependents, and revokes it in the service, which may
   /// still count it. Idempotent.
-  void lose(const Record& lease);
-  void lose(const Record& lease, backends::Backend::Done<void> revoked);
+  void lose(
+      const Record& lease, backends::Backend::Done<void> revoked = [](const Result<void>&) {});
 
   // backends::Listener
   //

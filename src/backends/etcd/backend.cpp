@@ -58,7 +58,7 @@ EtcdBackend::~EtcdBackend() {
   do_now([this] {
     shutdown_timer_.cancel();
     connection_->stop();
-    batcher_.fail_all(client_closed());
+    batcher_.fail_all(client_closed(), TxnBatcher::Survivors::fail);
     leases_.fail_all(client_closed());
   });
   stop();
@@ -87,7 +87,7 @@ void EtcdBackend::shut_down_if_idle() {
 // Connection events.
 
 void EtcdBackend::connected() {
-  rejection_.reset();
+  locks_.accepted();
   leases_.connected();
   watches_.connected();
   batcher_.flush();
@@ -108,10 +108,9 @@ void EtcdBackend::disconnected(const Error& why) {
 }
 
 void EtcdBackend::rejected(const Error& why) {
-  rejection_ = why;
-  batcher_.fail_pending(why);
+  batcher_.fail_all(why, TxnBatcher::Survivors::keep);
   leases_.fail_all(why);
-  locks_.fail_waits(why);
+  locks_.rejected(why);
 }
 
 // Backend interface.
@@ -124,10 +123,6 @@ Capabilities EtcdBackend::capabilities() const noexcept {
           Capability::failover};
 }
 
-Limits EtcdBackend::limits() const noexcept {
-  return {};
-}
-
 void EtcdBackend::start(Listener& listener) {
   post([this, &listener] {
     listener_ = &listener;
@@ -135,62 +130,6 @@ void EtcdBackend::start(Listener& listener) {
     if (connection_->is_up()) {
       listener.connection_changed(true, {});
     }
-  });
-}
-
-void EtcdBackend::grant_lease(LeaseRequest request, Done<void> done) {
-  post([this, id = request.id, ttl = request.ttl, done = std::move(done)]() mutable {
-    if (rejection_) {
-      done(std::unexpected(*rejection_));
-      return;
-    }
-    leases_.grant(id, ttl, std::move(done));
-  });
-}
-
-void EtcdBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) {
-  post([this, leases = std::move(leases), done = std::move(done)]() mutable {
-    leases_.renew(std::move(leases), std::move(done));
-  });
-}
-
-void EtcdBackend::revoke_lease(LeaseId lease, Done<void> done) {
-  post([this, lease, done = std::move(done)]() mutable { locks_.revoke(lease, std::move(done)); });
-}
-
-void EtcdBackend::acquire(AcquireRequest request, Done<Granted> done) {
-  post([this, request = std::move(request), done = std::move(done)]() mutable {
-    if (rejection_) {
-      done(std::unexpected(*rejection_));
-      return;
-    }
-    locks_.acquire(std::move(request), std::move(done));
-  });
-}
-
-void EtcdBackend::abandon(LeaseId lease, RequestId request) {
-  post([this, lease, request] { locks_.abandon(lease, request); });
-}
-
-void EtcdBackend::release(ReleaseRequest request, Done<void> done) {
-  post([this, request = std::move(request), done = std::move(done)]() mutable {
-    locks_.release(request, std::move(done));
-  });
-}
-
-void EtcdBackend::downgrade(DowngradeRequest request, Done<void> done) {
-  post([this, request = std::move(request), done = std::move(done)]() mutable {
-    locks_.downgrade(request, std::move(done));
-  });
-}
-
-void EtcdBackend::holders(std::string name, Done<std::vector<Holder>> done) {
-  post([this, name = std::move(name), done = std::move(done)]() mutable {
-    if (rejection_) {
-      done(std::unexpected(*rejection_));
-      return;
-    }
-    locks_.holders(name, std::move(done));
   });
 }
 

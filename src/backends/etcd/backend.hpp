@@ -1,13 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -18,6 +12,7 @@
 #include "backends/etcd/locks.hpp"
 #include "backends/etcd/txn_batcher.hpp"
 #include "backends/etcd/url.hpp"
+#include "backends/locks_backend.hpp"
 #include "backends/net/loop_backend.hpp"
 
 namespace tenure::backends::etcd {
@@ -27,7 +22,7 @@ namespace tenure::backends::etcd {
 ///
 /// Thread safe, as Backend requires: calls are posted to the event loop, which owns everything
 /// below.
-class EtcdBackend final : public LoopBackend {
+class EtcdBackend final : public LocksBackend<Locks, LoopBackend> {
  public:
   /// Connects. Returns when a member responds; otherwise the reason why none did within `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<EtcdBackend>> open(const Address& address,
@@ -38,19 +33,10 @@ class EtcdBackend final : public LoopBackend {
   ~EtcdBackend() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;
-  [[nodiscard]] Limits limits() const noexcept override;
   void start(Listener& listener) override;
 
-  void grant_lease(LeaseRequest request, Done<void> done) override;
-  void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) override;
-  void revoke_lease(LeaseId lease, Done<void> done) override;
-  void acquire(AcquireRequest request, Done<Granted> done) override;
-  void abandon(LeaseId lease, RequestId request) override;
-  void release(ReleaseRequest request, Done<void> done) override;
-  void downgrade(DowngradeRequest request, Done<void> done) override;
-  void holders(std::string name, Done<std::vector<Holder>> done) override;
-
  private:
+  [[nodiscard]] Locks& locks() noexcept override { return locks_; }
   /// Restarts leases, watches and transactions on a new connection.
   void connected();
   /// Stops them until the next connection.
@@ -64,8 +50,6 @@ class EtcdBackend final : public LoopBackend {
 
   const std::chrono::milliseconds shutdown_timeout_;
   Listener* listener_ = nullptr;
-  /// Error while the servers reject this client; empty otherwise.
-  std::optional<Error> rejection_;
   /// Result of the first attempt to connect.
   Result<void> first_attempt_;
   sys::WaitSlot first_attempt_done_;

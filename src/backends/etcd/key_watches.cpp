@@ -13,33 +13,6 @@ constexpr std::size_t spent_max = 64;
 
 }  // namespace
 
-/// Watch stream of one connection.
-class KeyWatches::Stream final : public grpc::ClientCall {
- public:
-  explicit Stream(std::weak_ptr<KeyWatches*> owner) : owner_(std::move(owner)) {}
-
- private:
-  [[nodiscard]] KeyWatches* owner() {
-    const auto owner = owner_.lock();
-    return owner && (*owner)->stream_.get() == this ? *owner : nullptr;
-  }
-  void received(std::string_view message) override {
-    pb::WatchResponse response;
-    if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      cancel();
-    } else if (auto* const watches = owner()) {
-      watches->received(response);
-    }
-  }
-  void ended(const grpc::Status& status) override {
-    if (auto* const watches = owner()) {
-      watches->ended(status);
-    }
-  }
-
-  std::weak_ptr<KeyWatches*> owner_;
-};
-
 KeyWatches::Id KeyWatches::add(Target target, Callback callback) {
   const auto id = ++last_;
   watches_.emplace(id, Watch{.target = std::move(target), .callback = std::move(callback)});
@@ -96,7 +69,7 @@ void KeyWatches::restart() {
 
 void KeyWatches::disconnected() {
   if (const auto stream = std::exchange(stream_, nullptr)) {
-    stream->cancel();
+    stream->detach();
   }
   requested_.clear();
   by_watch_id_.clear();
@@ -108,7 +81,9 @@ void KeyWatches::disconnected() {
 
 void KeyWatches::create(Id id) {
   if (!stream_) {
-    stream_ = std::make_shared<Stream>(self_);
+    stream_ = std::make_shared<MessageStream<pb::WatchResponse>>(
+        [this](const pb::WatchResponse& response) { received(response); },
+        [this](const grpc::Status& status) { ended(status); });
     connection_->begin("/etcdserverpb.Watch/Watch", stream_);
   }
   if (!stream_) {
@@ -186,20 +161,17 @@ void KeyWatches::check_missed_changes(Id id) {
   request.set_serializable(true);
   connection_->call<pb::RangeResponse>(
       "/etcdserverpb.KV/Range", request,
-      [owner = std::weak_ptr(self_), id, stream = stream_, watch_id = watch.watch_id](
-          const grpc::Status& status, const pb::RangeResponse& response) {
-        const auto self = owner.lock();
-        const auto it = self ? (*self)->watches_.find(id) : decltype((*self)->watches_.end()){};
-        const bool is_there = self && (*self)->stream_ == stream && it != (*self)->watches_.end() &&
-                              it->second.watch_id == watch_id;
-        if (!is_there) {
+      [this, id, stream = stream_, watch_id = watch.watch_id](const grpc::Status& status,
+                                                              const pb::RangeResponse& response) {
+        const auto it = watches_.find(id);
+        if (stream_ != stream || it == watches_.end() || it->second.watch_id != watch_id) {
           return;  // The watch ended or moved to another connection.
         }
         if (status.ok()) {
-          (*self)->missed_changes_checked(id, response);
+          missed_changes_checked(id, response);
         } else {
-          (*self)->cancel(watch_id);
-          (*self)->end(id, classify(status, (*self)->connection_->server()));
+          cancel(watch_id);
+          end(id, classify(status, connection_->server()));
         }
       });
 }

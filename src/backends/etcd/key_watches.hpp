@@ -15,6 +15,7 @@
 
 #include "backends/etcd/connection.hpp"
 #include "backends/etcd/etcd.pb.h"
+#include "backends/rpc/message_stream.hpp"
 
 namespace tenure::backends::etcd {
 
@@ -55,7 +56,7 @@ class KeyWatches {
   };
 
   explicit KeyWatches(std::shared_ptr<Connection> connection)
-      : connection_(std::move(connection)), self_(std::make_shared<KeyWatches*>(this)) {}
+      : connection_(std::move(connection)) {}
   KeyWatches(const KeyWatches&) = delete;
   KeyWatches& operator=(const KeyWatches&) = delete;
   ~KeyWatches() = default;
@@ -78,7 +79,6 @@ class KeyWatches {
   [[nodiscard]] std::uint64_t notifications() const noexcept { return notifications_; }
 
  private:
-  class Stream;
   struct Watch {
     Target target{};
     Callback callback{};
@@ -105,9 +105,8 @@ class KeyWatches {
   void restart();
 
   std::shared_ptr<Connection> connection_;
-  /// Handle for streams that may outlive this object.
-  std::shared_ptr<KeyWatches*> self_;
-  std::shared_ptr<Stream> stream_;
+  /// Watch stream of the connection; null until the first watch needs it.
+  std::shared_ptr<MessageStream<pb::WatchResponse>> stream_;
   Id last_ = 0;
   absl::btree_map<Id, Watch> watches_;
   /// Watches requested and not yet created, in request order.

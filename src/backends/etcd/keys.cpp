@@ -1,29 +1,17 @@
 #include "backends/etcd/keys.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 
 #include "sys/parse_number.hpp"
+#include "sys/take_until.hpp"
+#include "sys/to_hex.hpp"
 
 namespace tenure::backends::etcd {
 namespace {
 
 constexpr std::string_view mark = "tenure1 ";
-
-std::string hex(std::uint64_t number) {
-  char digits[16];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number, 16).ptr;
-  return {digits, end};
-}
-
-/// Removes and returns the first line.
-std::string_view take_line(std::string_view& text) {
-  const auto line = text.substr(0, text.find('\n'));
-  text.remove_prefix(std::min(line.size() + 1, text.size()));
-  return line;
-}
 
 /// "exclusive", "shared", or "permits 2 of 5".
 std::optional<Claim> claim_from(std::string_view line) {
@@ -76,7 +64,8 @@ std::string end_of(std::string folder) {
 }
 
 std::string key_of(const std::string& folder, LeaseId lease, RequestId request) {
-  return folder + hex(static_cast<std::uint64_t>(number_of(lease))) + '-' + hex(request.get());
+  return folder + sys::to_hex(static_cast<std::uint64_t>(number_of(lease))) + '-' +
+         sys::to_hex(request.get());
 }
 
 bool is_queue_key(std::string_view folder, std::string_view key) {
@@ -93,12 +82,12 @@ Record record_from(std::string_view text) {
     return {};
   }
   text.remove_prefix(mark.size());
-  const auto claim = claim_from(take_line(text));
+  const auto claim = claim_from(sys::take_until(text, '\n'));
   if (!claim) {
     // A record of a later version: treat it as exclusive, which is always safe.
     return {};
   }
-  const auto owner = take_line(text);
+  const auto owner = sys::take_until(text, '\n');
   return {.claim = *claim, .owner = std::string(owner), .metadata = std::string(text)};
 }
 

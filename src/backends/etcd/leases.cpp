@@ -21,37 +21,8 @@ Error ended() {
 
 }  // namespace
 
-/// Keep-alive stream of one connection.
-class Leases::Stream final : public grpc::ClientCall {
- public:
-  explicit Stream(std::weak_ptr<Leases*> owner) : owner_(std::move(owner)) {}
-
- private:
-  [[nodiscard]] Leases* owner() {
-    const auto owner = owner_.lock();
-    return owner && (*owner)->stream_.get() == this ? *owner : nullptr;
-  }
-  void received(std::string_view message) override {
-    pb::LeaseKeepAliveResponse response;
-    if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      cancel();
-    } else if (auto* const leases = owner()) {
-      leases->keep_alive_done(response.id(), response.ttl());
-    }
-  }
-  void ended(const grpc::Status& status) override {
-    if (auto* const leases = owner()) {
-      leases->stream_ended(status);
-    }
-  }
-
-  std::weak_ptr<Leases*> owner_;
-};
-
 Leases::Leases(std::shared_ptr<Connection> connection, std::function<void(LeaseId)> lost)
-    : connection_(std::move(connection)),
-      self_(std::make_shared<Leases*>(this)),
-      on_lost_(std::move(lost)) {}
+    : connection_(std::move(connection)), on_lost_(std::move(lost)) {}
 
 // Granting.
 
@@ -154,25 +125,14 @@ void Leases::when_granted(LeaseId id, OnGranted on_granted) {
 
 // Keeping.
 
-void Leases::Renewal::item_done() {
-  if (--left > 0) {
-    return;
-  }
-  error ? done(std::unexpected(*error)) : done(std::move(alive));
-}
-
-// The count starts at one above the number of leases, so that `done` cannot run before all keep-
-// alives are sent.
 void Leases::renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done) {
   if (!connection_->is_up()) {
     done(fail(Errc::unavailable, "no server responds at the moment"));
     return;
   }
-  const auto renewal = std::make_shared<Renewal>();
-  renewal->alive.assign(ids.size(), true);
-  renewal->left = ids.size() + 1;
-  renewal->done = std::move(done);
+  const auto renewal = std::make_shared<FanIn<Renewed>>(std::move(done), Renewed(ids.size(), true));
   for (std::size_t index = 0; index < ids.size(); ++index) {
+    renewal->add();
     RenewalItem item{.renewal = renewal, .index = index};
     when_granted(ids[index], [this, id = ids[index],
                               item = std::move(item)](const Result<void>& result) mutable {
@@ -180,11 +140,11 @@ void Leases::renew(std::vector<LeaseId> ids, Backend::Done<Renewed> done) {
         keep_alive(id, std::move(item));
         return;
       }
-      item.renewal->alive[item.index] = false;
-      item.renewal->item_done();
+      mark_lost(*item.renewal, item.index);
+      item.renewal->part_done();
     });
   }
-  renewal->item_done();
+  renewal->part_done();
 }
 
 void Leases::check(LeaseId id) {
@@ -193,12 +153,16 @@ void Leases::check(LeaseId id) {
 
 void Leases::keep_alive(LeaseId id, RenewalItem item) {
   if (connection_->is_up() && !stream_) {
-    stream_ = std::make_shared<Stream>(self_);
+    stream_ = std::make_shared<MessageStream<pb::LeaseKeepAliveResponse>>(
+        [this](const pb::LeaseKeepAliveResponse& response) {
+          keep_alive_done(response.id(), response.ttl());
+        },
+        [this](const grpc::Status& status) { stream_ended(status); });
     connection_->begin("/etcdserverpb.Lease/LeaseKeepAlive", stream_);
   }
   if (!stream_) {
-    item.renewal->error = Error{.code = Errc::unavailable, .detail = "no server responds"};
-    item.renewal->item_done();
+    item.renewal->fail({.code = Errc::unavailable, .detail = "no server responds"});
+    item.renewal->part_done();
     return;
   }
   const auto number = number_of(id);
@@ -224,9 +188,11 @@ void Leases::keep_alive_done(std::int64_t number, std::int64_t seconds) {
     awaiting_reply_.erase(it);
   }
   const bool is_alive = seconds > 0;
-  item.renewal->alive[item.index] = is_alive;
+  if (!is_alive) {
+    mark_lost(*item.renewal, item.index);
+  }
   const bool is_newly_lost = !is_alive && leases_.contains(id);
-  item.renewal->item_done();
+  item.renewal->part_done();
   if (is_newly_lost) {
     on_lost_(id);
   }
@@ -265,7 +231,7 @@ void Leases::revoke(LeaseId id, Backend::Done<void> done) {
 }
 
 void Leases::enqueue_revoke(LeaseId id, Backend::Done<void> done) {
-  revokes_.insert_or_assign(id, Revoke{.done = std::move(done)});
+  revokes_.insert_or_assign(id, std::move(done));
   enqueue_request(id);
 }
 
@@ -293,7 +259,7 @@ void Leases::revoke_done(LeaseId id, const grpc::Status& status) {
     connection_->recover(failure);
     return;
   }
-  auto done = std::move(it->second.done);
+  auto done = std::move(it->second);
   revokes_.erase(it);
   // A missing lease has ended, which is the desired state.
   const bool is_over = status.ok() || failure.error == Errc::lease_lost;
@@ -323,13 +289,12 @@ void Leases::connected() {
 // The outcome of these renewals is unknown; the caller renews again before the deadline.
 void Leases::disconnected() {
   if (const auto stream = std::exchange(stream_, nullptr)) {
-    stream->cancel();
+    stream->detach();
   }
   for (auto& [number, due] : std::exchange(awaiting_reply_, {})) {
     for (auto& item : due.items) {
-      item.renewal->error =
-          Error{.code = Errc::unavailable, .detail = "connection lost before the reply"};
-      item.renewal->item_done();
+      item.renewal->fail({.code = Errc::unavailable, .detail = "connection lost before the reply"});
+      item.renewal->part_done();
     }
   }
 }
@@ -345,8 +310,8 @@ void Leases::fail_all(const Error& why) {
   for (const auto id : open) {
     complete_grant(id, std::unexpected(why));
   }
-  for (auto& [id, revoke] : std::exchange(revokes_, {})) {
-    revoke.done(std::unexpected(why));
+  for (auto& [id, done] : std::exchange(revokes_, {})) {
+    done(std::unexpected(why));
   }
   requests_.clear();
 }

@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
@@ -16,6 +15,8 @@
 
 #include "backends/backend.hpp"
 #include "backends/etcd/connection.hpp"
+#include "backends/fan_in.hpp"
+#include "backends/rpc/message_stream.hpp"
 
 namespace tenure::backends::etcd {
 
@@ -67,8 +68,6 @@ class Leases {
   void fail_all(const Error& why);
 
  private:
-  /// Receiver of keep-alive replies.
-  class Stream;
   /// One lease of this client.
   struct Lease {
     std::chrono::milliseconds ttl{};
@@ -82,23 +81,9 @@ class Leases {
     /// Grant requested on an earlier connection; its outcome is unknown.
     bool is_retry = false;
   };
-  /// Pending revocation.
-  struct Revoke {
-    Backend::Done<void> done{};
-  };
-  /// One batch of renewals.
-  struct Renewal {
-    Renewed alive{};
-    std::size_t left = 0;
-    std::optional<Error> error{};
-    Backend::Done<Renewed> done{};
-
-    /// Counts one reply; the last one completes the batch.
-    void item_done();
-  };
-  /// One lease of a batch.
+  /// One lease of a batch of renewals.
   struct RenewalItem {
-    std::shared_ptr<Renewal> renewal{};
+    std::shared_ptr<FanIn<Renewed>> renewal{};
     std::size_t index = 0;
   };
 
@@ -121,13 +106,13 @@ class Leases {
   void enqueue_revoke(LeaseId id, Backend::Done<void> done);
 
   std::shared_ptr<Connection> connection_;
-  /// Handle for callbacks that may outlive this object.
-  std::shared_ptr<Leases*> self_;
   std::function<void(LeaseId)> on_lost_;
   absl::flat_hash_map<LeaseId, Lease> leases_;
   std::chrono::milliseconds shortest_ttl_{};
-  absl::flat_hash_map<LeaseId, Revoke> revokes_;
-  std::shared_ptr<Stream> stream_;
+  /// Callbacks of pending revocations.
+  absl::flat_hash_map<LeaseId, Backend::Done<void>> revokes_;
+  /// Keep-alive stream of the connection; null until the first renewal needs it.
+  std::shared_ptr<MessageStream<pb::LeaseKeepAliveResponse>> stream_;
   /// Keep-alives of one lease without a reply.
   struct Awaiting {
     LeaseId id{};

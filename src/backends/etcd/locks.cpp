@@ -44,7 +44,19 @@ Locks::Entry* Locks::find(const RequestKey& id) {
 
 // Acquire.
 
+void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
+  if (rejection_) {
+    done(std::unexpected(*rejection_));
+    return;
+  }
+  dependencies_.leases.grant(request.id, request.ttl, std::move(done));
+}
+
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
+  if (rejection_) {
+    done(std::unexpected(*rejection_));
+    return;
+  }
   const RequestKey id{.lease = request.lease, .request = request.request};
   const auto& item = request.spec->items.front();
   const auto claim = claim_of(item);
@@ -423,6 +435,10 @@ void Locks::downgrade(const DowngradeRequest& request, Backend::Done<void> done)
 }
 
 void Locks::holders(std::string_view name, Backend::Done<std::vector<Holder>> done) {
+  if (rejection_) {
+    done(std::unexpected(*rejection_));
+    return;
+  }
   const auto folder = folder_of(root_, name);
   TxnPart part{.folder = folder, .after_removals = true};
   part.operations.push_back(list_from_front(folder, 0, holders_max));

@@ -51,6 +51,11 @@ class Locks {
   /// Sets the observer of losses; null: none.
   void set_listener(Listener* listener) noexcept { listener_ = listener; }
 
+  /// Requests a lease from etcd.
+  void grant_lease(const LeaseRequest& request, Backend::Done<void> done);
+  void renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
+    dependencies_.leases.renew(std::move(leases), std::move(done));
+  }
   /// Queues an acquire. `done` runs with the grant or the error.
   void acquire(AcquireRequest request, Backend::Done<Granted> done);
   /// Cancels a pending acquire; see Backend::abandon.
@@ -66,8 +71,11 @@ class Locks {
 
   /// Handles a lease that etcd reports as ended.
   void lease_lost(LeaseId lease);
-  /// Fails all waits; their keys are deleted when the servers accept requests again.
-  void fail_waits(const Error& why);
+  /// The servers reject this client: fails all waits and, until accepted(), new requests. The keys
+  /// of the waits are deleted when the servers accept requests again.
+  void rejected(const Error& why);
+  /// The servers accept this client.
+  void accepted() { rejection_.reset(); }
   /// Fails all waits and revokes all leases, as far as etcd is reachable.
   void shut_down();
 
@@ -182,8 +190,6 @@ class Locks {
   void refresh_with_readers(const RequestKey& id);
   /// Starts the shared list for the readers collected so far.
   void refresh_readers(const std::string& folder);
-  /// The list did not arrive: its waits end with `error`.
-  void listing_failed(const std::vector<RequestKey>& ids, const Error& error);
   void listed_together(const std::string& folder, const std::vector<RequestKey>& ids,
                        const TxnPart::Reply& answer, const pb::RangeResponse& list);
 
@@ -212,7 +218,6 @@ class Locks {
   void fail_entry(const RequestKey& id, const Error& why);
   /// Removes an entry from all tables. REQUIRES: the entry exists.
   [[nodiscard]] Entry extract(const RequestKey& id);
-  void erase(const RequestKey& id);
   /// Watches the own key, to report its deletion by another client.
   void watch_own(const RequestKey& id);
   /// Starts watch_own() after a delay that most entries do not reach.
@@ -227,6 +232,8 @@ class Locks {
   std::string root_;
   Dependencies dependencies_;
   Listener* listener_ = nullptr;
+  /// Error while the servers reject this client; empty otherwise.
+  std::optional<Error> rejection_;
   absl::flat_hash_map<RequestKey, Entry> entries_;
   absl::flat_hash_map<std::string, RequestKey> by_key_;
   absl::flat_hash_map<LeaseId, std::vector<RequestKey>> by_lease_;

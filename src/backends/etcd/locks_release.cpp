@@ -79,7 +79,9 @@ void Locks::remove_key(const RequestKey& id, Backend::Done<void> done) {
                    may_be_recreated = entry.may_be_recreated,
                    next_waiters = std::move(next_waiters),
                    done = std::move(done)](const Outcome& answer) mutable {
-    erase(id);
+    if (entries_.contains(id)) {
+      (void)extract(id);
+    }
     if (!answer) {
       remove_unconfirmed(lease, queue_key);
     } else if (may_be_recreated) {
@@ -248,12 +250,6 @@ Locks::Entry Locks::extract(const RequestKey& id) {
   return entry;
 }
 
-void Locks::erase(const RequestKey& id) {
-  if (entries_.contains(id)) {
-    (void)extract(id);
-  }
-}
-
 // Deletion of own keys by other clients.
 
 void Locks::watch_own_later(const RequestKey& id) {
@@ -371,7 +367,8 @@ void Locks::lease_lost(LeaseId lease) {
   }
 }
 
-void Locks::fail_waits(const Error& why) {
+void Locks::rejected(const Error& why) {
+  rejection_ = why;
   std::vector<RequestKey> waiting;
   for (const auto& [id, entry] : entries_) {
     if (entry.stage == Stage::waiting) {

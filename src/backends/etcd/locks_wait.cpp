@@ -178,23 +178,18 @@ void Locks::refresh_together(const std::string& folder, const std::vector<Reques
   part.on_reply = [this, folder, ids](const Outcome& answer) {
     if (answer) {
       listed_together(folder, ids, *answer, answer->responses[0]->range());
-    } else {
-      listing_failed(ids, answer.error());
+    }
+    for (const auto& id : answer ? std::vector<RequestKey>() : ids) {
+      if (auto* const entry = find(id); entry != nullptr && entry->stage != Stage::leaving) {
+        entry->is_listing = false;
+        leave(id, answer.error());
+      }
     }
     if (folders_.contains(folder)) {
       refresh_readers(folder);
     }
   };
   dependencies_.batcher.add(std::move(part));
-}
-
-void Locks::listing_failed(const std::vector<RequestKey>& ids, const Error& error) {
-  for (const auto& id : ids) {
-    if (auto* const entry = find(id); entry != nullptr && entry->stage != Stage::leaving) {
-      entry->is_listing = false;
-      leave(id, error);
-    }
-  }
 }
 
 /// Applies one list of the whole queue to many waiters. REQUIRES: modes, no permits.

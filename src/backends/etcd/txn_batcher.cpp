@@ -297,26 +297,16 @@ void TxnBatcher::forget_removal(const TxnPart& part) {
   }
 }
 
-void TxnBatcher::fail_pending(const Error& why) {
+void TxnBatcher::fail_all(const Error& why, Survivors survivors) {
   for (auto* queue : {&writes_, &reads_}) {
     for (auto& part : std::exchange(*queue, {})) {
-      if (part.survives_rejection) {
+      if (part.survives_rejection && survivors == Survivors::keep) {
         queue->push_back(std::move(part));
       } else {
         urgent_ -= part.is_urgent ? 1U : 0U;
         forget_removal(part);
         part.on_reply(std::unexpected(why));
       }
-    }
-  }
-}
-
-void TxnBatcher::fail_all(const Error& why) {
-  for (auto* queue : {&writes_, &reads_}) {
-    for (auto& part : std::exchange(*queue, {})) {
-      urgent_ -= part.is_urgent ? 1U : 0U;
-      forget_removal(part);
-      part.on_reply(std::unexpected(why));
     }
   }
 }

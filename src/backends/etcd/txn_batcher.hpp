@@ -95,10 +95,10 @@ class TxnBatcher {
   void add(TxnPart part);
   /// Sends all parts that need not wait.
   void flush();
-  /// The server rejects this client: fails the queued parts, except those that survive a rejection.
-  void fail_pending(const Error& why);
-  /// Fails all queued parts.
-  void fail_all(const Error& why);
+  /// What happens to the parts that survive a rejection.
+  enum class Survivors : std::uint8_t { keep, fail };
+  /// Fails the queued parts.
+  void fail_all(const Error& why, Survivors survivors);
   [[nodiscard]] bool is_idle() const {
     return writes_.empty() && reads_.empty() && in_flight_ == 0;
   }

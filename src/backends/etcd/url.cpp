@@ -43,13 +43,8 @@ Result<Address> address_from(Url& url, std::chrono::milliseconds timeout) {
   if (!root) {
     return std::unexpected(std::move(root).error());
   }
-  UrlOptions options(UrlOptions::common_with_event_loop);
-  TlsFiles files;
-  files.add_to(options);
-  if (auto consumed = options.consume(url); !consumed) {
-    return std::unexpected(std::move(consumed).error());
-  }
-  auto tls = files.context(url.scheme == "etcds" ? Tls::always : Tls::if_asked_for);
+  auto tls = consume_with_tls(url, UrlOptions(UrlOptions::common_with_event_loop),
+                              url.scheme == "etcds" ? Tls::always : Tls::if_asked_for);
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }

@@ -24,7 +24,6 @@ class MemoryBackend : public Backend {
   ~MemoryBackend() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;
-  [[nodiscard]] Limits limits() const noexcept override { return {}; }
   void start(Listener& listener) override;
 
   void grant_lease(LeaseRequest request, Done<void> done) override;

@@ -4,11 +4,6 @@
 
 namespace tenure::backends {
 
-WatchId LoopBackend::watch(WatchRequest /*request*/, Sink sink) {
-  sink(fail(Errc::unsupported, "this backend does not support watches"));
-  return {};
-}
-
 void LoopBackend::do_posted() {
   jobs_.run_all();
   send_all();

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "backends/backend.hpp"
 #include "net/event_loop_runner.hpp"
@@ -20,8 +18,6 @@ namespace tenure::backends {
 /// runs the loop itself (net::EventLoopRunner).
 class LoopBackend : public Backend {
  public:
-  WatchId watch(WatchRequest request, Sink sink) override;
-  void unwatch(WatchId /*watch*/) override {}
   [[nodiscard]] sys::Parker& parker() noexcept override { return runner_; }
 
  protected:
@@ -54,57 +50,6 @@ class LoopBackend : public Backend {
   net::MpscQueue jobs_;
   /// Runs the loop.
   net::EventLoopRunner runner_;
-};
-
-/// LoopBackend that forwards each operation to the function of the same name of a `Locks` object,
-/// on the loop's thread.
-template <class Locks>
-class LocksOnLoop : public LoopBackend {
- public:
-  void grant_lease(LeaseRequest request, Done<void> done) override {
-    post([this, request = std::move(request), done = std::move(done)]() mutable {
-      locks().grant_lease(request);
-      done({});
-    });
-  }
-  void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) override {
-    post([this, leases = std::move(leases), done = std::move(done)]() mutable {
-      locks().renew(std::move(leases), std::move(done));
-    });
-  }
-  void set_ttl(TtlRequest request, Done<void> done) override {
-    post([this, request, done = std::move(done)]() mutable {
-      locks().set_ttl(request, std::move(done));
-    });
-  }
-  void revoke_lease(LeaseId lease, Done<void> done) override {
-    post([this, lease, done = std::move(done)]() mutable {
-      locks().revoke(lease, std::move(done));
-    });
-  }
-  void acquire(AcquireRequest request, Done<Granted> done) override {
-    post([this, request = std::move(request), done = std::move(done)]() mutable {
-      locks().acquire(std::move(request), std::move(done));
-    });
-  }
-  void abandon(LeaseId lease, RequestId request) override {
-    post([this, lease, request] { locks().abandon(lease, request); });
-  }
-  void release(ReleaseRequest request, Done<void> done) override {
-    post([this, request = std::move(request), done = std::move(done)]() mutable {
-      locks().release(std::move(request), std::move(done));
-    });
-  }
-  void holders(std::string name, Done<std::vector<Holder>> done) override {
-    post([this, name = std::move(name), done = std::move(done)]() mutable {
-      locks().holders(name, std::move(done));
-    });
-  }
-
- protected:
-  using LoopBackend::LoopBackend;
-  /// Object that performs the operations.
-  [[nodiscard]] virtual Locks& locks() noexcept = 0;
 };
 
 }  // namespace tenure::backends

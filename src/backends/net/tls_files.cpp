@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,11 +10,15 @@
 
 namespace tenure::backends {
 
-void TlsFiles::add_to(UrlOptions& options) {
+Result<std::shared_ptr<boost::asio::ssl::context>> consume_with_tls(Url& url, UrlOptions options,
+                                                                    Tls wanted) {
+  std::optional<UrlOptions::File> ca;
+  std::optional<UrlOptions::File> certificate;
+  std::optional<UrlOptions::File> key;
   options.file("tls_ca", ca).file("tls_cert", certificate).file("tls_key", key);
-}
-
-Result<std::shared_ptr<boost::asio::ssl::context>> TlsFiles::context(Tls wanted) const {
+  if (auto consumed = options.consume(url); !consumed) {
+    return std::unexpected(std::move(consumed).error());
+  }
   std::optional<std::size_t> first;  // position of the first of these options
   const auto content_of = [&](const std::optional<UrlOptions::File>& file) {
     if (file) {

@@ -68,7 +68,9 @@ std::unique_ptr<CommandRouter> RedisBackend::make_router(const Deployment& deplo
     case Deployment::Form::sentinel:
       sentinels =
           std::make_shared<SentinelResolver>(loop(), sentinels_of(deployment), deployment.service);
-      server.resolver = sentinels;
+      server.resolve = [sentinels](OnResolved on_resolved) {
+        sentinels->resolve(std::move(on_resolved));
+      };
       break;
     case Deployment::Form::one_server: break;
   }
@@ -162,10 +164,6 @@ Capabilities RedisBackend::capabilities() const noexcept {
           Capability::new_ttl,   Capability::replicas,  Capability::outlives_process};
 }
 
-Limits RedisBackend::limits() const noexcept {
-  return {};
-}
-
 void RedisBackend::start(Listener& listener) {
   post([this, &listener] {
     listener_ = &listener;
@@ -174,12 +172,6 @@ void RedisBackend::start(Listener& listener) {
       is_reported_connected_ = true;
       listener.connection_changed(true, {});
     }
-  });
-}
-
-void RedisBackend::downgrade(DowngradeRequest request, Done<void> done) {
-  post([this, request = std::move(request), done = std::move(done)]() mutable {
-    locks_.downgrade(request, std::move(done));
   });
 }
 

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/locks_backend.hpp"
 #include "backends/net/loop_backend.hpp"
 #include "backends/redis/locks.hpp"
 #include "backends/redis/router.hpp"
@@ -21,7 +22,7 @@ namespace tenure::backends::redis {
 /// waiters, and a third one if min_replicas is used.
 ///
 /// Thread safe: every operation is posted to the event loop, which owns all parts below.
-class RedisBackend final : public LocksOnLoop<Locks> {
+class RedisBackend final : public LocksBackend<Locks, LoopBackend> {
  public:
   /// Connects; returns when all connections are ready, or with the reason of the failure. Takes not
   /// much longer than `timeout`.
@@ -37,10 +38,7 @@ class RedisBackend final : public LocksOnLoop<Locks> {
   [[nodiscard]] std::vector<std::string> warnings();
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;
-  [[nodiscard]] Limits limits() const noexcept override;
   void start(Listener& listener) override;
-
-  void downgrade(DowngradeRequest request, Done<void> done) override;
 
  private:
   [[nodiscard]] Locks& locks() noexcept override { return locks_; }

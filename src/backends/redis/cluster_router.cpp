@@ -70,16 +70,16 @@ void ClusterRouter::stop(const Error& why) {
     query_->stop();
   }
   for (const auto& node : nodes_) {
-    node->stop(why);
+    node.connections->stop(why);
   }
-  for (auto& parked : std::exchange(parked_, {})) {
-    parked.command.complete(std::unexpected(why));
+  for (auto& command : std::exchange(parked_, {})) {
+    command.complete(std::unexpected(why));
   }
 }
 
 bool ClusterRouter::is_ready() const {
   return table_ && !nodes_.empty() &&
-         std::ranges::all_of(nodes_, [](const auto& node) { return node->is_ready(); });
+         std::ranges::all_of(nodes_, [](const auto& node) { return node.connections->is_ready(); });
 }
 
 bool ClusterRouter::reaches(std::string_view key) const {
@@ -89,21 +89,12 @@ bool ClusterRouter::reaches(std::string_view key) const {
 
 bool ClusterRouter::is_idle() const {
   return parked_.empty() &&
-         std::ranges::all_of(nodes_, [](const auto& node) { return node->is_idle(); });
+         std::ranges::all_of(nodes_, [](const auto& node) { return node.connections->is_idle(); });
 }
 
 // Routing.
 
 void ClusterRouter::run(Command&& command) {
-  route({.command = std::move(command)});
-}
-
-void ClusterRouter::run_replicated(Command command, std::uint32_t replicas) {
-  route({.command = std::move(command), .replicas = replicas});
-}
-
-void ClusterRouter::route(Parked parked) {
-  auto& command = parked.command;
   if (is_stopped_ || (command.was_sent && command.retry == Command::Retry::never)) {
     command.complete(
         fail(Errc::unavailable,
@@ -114,9 +105,7 @@ void ClusterRouter::route(Parked parked) {
   const auto key = first_key_of(command.encoded);
   auto* const node = node_of(slot_of(key.value_or("")));
   if (node == nullptr) {
-    park(std::move(command), parked.replicas, "no cluster node serves the slot");
-  } else if (parked.replicas > 0) {
-    node->run_replicated(std::move(command), parked.replicas);
+    park(std::move(command), "no cluster node serves the slot");
   } else {
     node->run(std::move(command));
   }
@@ -124,21 +113,21 @@ void ClusterRouter::route(Parked parked) {
 
 void ClusterRouter::flush() {
   for (const auto& node : nodes_) {
-    node->flush();
+    node.connections->flush();
   }
 }
 
-ClusterNode* ClusterRouter::find_node(Slot slot) const {
+ServerConnections* ClusterRouter::find_node(Slot slot) const {
   const auto index = table_ ? table_->owner_of[slot] : SlotTable::unassigned;
   if (index == SlotTable::unassigned) {
     return nullptr;
   }
-  const auto found = std::ranges::find(nodes_, table_->owners[index],
-                                       [](const auto& node) { return node->owner(); });
-  return found == nodes_.end() ? nullptr : found->get();
+  const auto found =
+      std::ranges::find(nodes_, table_->owners[index], [](const auto& node) { return node.owner; });
+  return found == nodes_.end() ? nullptr : found->connections.get();
 }
 
-ClusterNode* ClusterRouter::node_of(Slot slot) {
+ServerConnections* ClusterRouter::node_of(Slot slot) {
   if (auto* const found = find_node(slot)) {
     return found;
   }
@@ -146,33 +135,36 @@ ClusterNode* ClusterRouter::node_of(Slot slot) {
   return index == SlotTable::unassigned ? nullptr : &make_node(table_->owners[index]);
 }
 
-ClusterNode& ClusterRouter::make_node(const SlotTable::Owner& owner) {
+// PUBLISH reaches the subscribers of all nodes, but returns only the number of those on the
+// publishing node. A channel for each node makes this number reliable: a client subscribes to it at
+// that node only.
+ServerConnections& ClusterRouter::make_node(const SlotTable::Owner& owner) {
   auto server = server_;
   server.endpoint = owner.endpoint;
   server.role = ServerRole::cluster_primary;
-  nodes_.push_back(std::make_shared<ClusterNode>(
-      loop_, owner, std::move(server), channel_,
-      ClusterNode::Callbacks{.ready = [this](const ClusterNode& node) { ready(node); },
-                             .disconnected = [this](const Error& why) { disconnected(why); },
-                             .idle = [this] { callbacks_.idle(); },
-                             .warning = callbacks_.warning,
-                             .message = callbacks_.message,
-                             .redirected =
-                                 [this](Command command, std::uint32_t replicas,
-                                        std::string_view words, const ClusterNode& node) {
-                                   redirected(std::move(command), replicas, words, node);
-                                 }}));
-  nodes_.back()->start();
-  return *nodes_.back();
+  ServerConnections::Callbacks callbacks{
+      .ready = [this, owner] { ready(owner); },
+      .disconnected = [this](const Error& why) { disconnected(why); },
+      .idle = [this] { callbacks_.idle(); },
+      .warning = callbacks_.warning,
+      .message = callbacks_.message,
+      .redirected = [this, host = owner.endpoint.host](
+                        Command command,
+                        std::string_view words) { redirected(std::move(command), words, host); }};
+  auto connections = std::make_shared<ServerConnections>(
+      loop_, std::move(server), channel_ + ":" + owner.id, std::move(callbacks));
+  nodes_.push_back({.owner = owner, .connections = connections});
+  connections->start();
+  return *connections;
 }
 
 // Events of the nodes.
 
-void ClusterRouter::ready(const ClusterNode& node) {
+void ClusterRouter::ready(const SlotTable::Owner& owner) {
   if (is_stopped_) {
     return;
   }
-  callbacks_.ready(keys_in_slots([this, owner = node.owner()](Slot slot) {
+  callbacks_.ready(keys_in_slots([this, owner](Slot slot) {
     const auto index = table_->owner_of[slot];
     return index != SlotTable::unassigned && table_->owners[index] == owner;
   }));
@@ -191,21 +183,20 @@ KeyFilter ClusterRouter::keys_in_slots(std::function<bool(Slot)> slots) const {
   return [slots = std::move(slots)](std::string_view key) { return slots(slot_of(key)); };
 }
 
-void ClusterRouter::redirected(Command command, std::uint32_t replicas, std::string_view words,
-                               const ClusterNode& node) {
+void ClusterRouter::redirected(Command command, std::string_view words, const std::string& host) {
   if (command.redirected_since == steady_clock::time_point{}) {
     command.redirected_since = steady_clock::now();
   }
-  const auto redirection = redirection_from(words, node.owner().endpoint.host);
+  const auto redirection = redirection_from(words, host);
   if (!redirection || ++command.redirects > redirects_max) {
     refresh_soon(milliseconds::zero());
-    park(std::move(command), replicas, words);
-  } else if (words.starts_with("ASK ") && replicas == 0) {
+    park(std::move(command), words);
+  } else if (words.starts_with("ASK ") && command.replicas == 0) {
     run_with_asking(std::move(command), *redirection);
   } else if (words.starts_with("MOVED ") && apply_moved(*redirection)) {
-    route({.command = std::move(command), .replicas = replicas});
+    run(std::move(command));
   } else {
-    park(std::move(command), replicas, words);
+    park(std::move(command), words);
   }
   flush();
 }
@@ -229,15 +220,16 @@ bool ClusterRouter::apply_moved(const Redirection& redirection) {
 
 void ClusterRouter::run_with_asking(Command command, const Redirection& redirection) {
   const auto found = std::ranges::find(nodes_, redirection.endpoint,
-                                       [](const auto& node) { return node->owner().endpoint; });
-  auto& node = found != nodes_.end() ? **found : make_node({.endpoint = redirection.endpoint});
+                                       [](const auto& node) { return node.owner.endpoint; });
+  auto& node =
+      found != nodes_.end() ? *found->connections : make_node({.endpoint = redirection.endpoint});
   node.run({.encoded = encode_command({"ASKING"}),
             .on_reply = [](const auto&) {},
             .retry = Command::Retry::never});
   node.run(std::move(command));
 }
 
-void ClusterRouter::park(Command command, std::uint32_t replicas, std::string_view words) {
+void ClusterRouter::park(Command command, std::string_view words) {
   const auto now = steady_clock::now();
   if (command.redirected_since == steady_clock::time_point{}) {
     command.redirected_since = now;
@@ -248,7 +240,7 @@ void ClusterRouter::park(Command command, std::uint32_t replicas, std::string_vi
     return;
   }
   command.redirects = 0;
-  parked_.push_back({.command = std::move(command), .replicas = replicas});
+  parked_.push_back(std::move(command));
   if (std::exchange(is_park_timer_running_, true)) {
     return;
   }
@@ -265,8 +257,8 @@ void ClusterRouter::park(Command command, std::uint32_t replicas, std::string_vi
 }
 
 void ClusterRouter::unpark() {
-  for (auto& parked : std::exchange(parked_, {})) {
-    route(std::move(parked));
+  for (auto& command : std::exchange(parked_, {})) {
+    run(std::move(command));
   }
   flush();
 }
@@ -382,18 +374,16 @@ void ClusterRouter::apply(SlotTable table) {
 }
 
 void ClusterRouter::retire_stale_nodes() {
-  const auto is_none = [this](const std::shared_ptr<ClusterNode>& node) {
-    return std::ranges::find(table_->owners, node->owner()) == table_->owners.end();
+  const auto is_none = [this](const Node& node) {
+    return std::ranges::find(table_->owners, node.owner) == table_->owners.end();
   };
-  std::vector<std::shared_ptr<ClusterNode>> retired;
+  std::vector<Node> retired;
   std::ranges::copy_if(nodes_, std::back_inserter(retired), is_none);
   std::erase_if(nodes_, is_none);
   for (const auto& node : retired) {
-    for (auto& rest : node->retire()) {
-      parked_.push_back({.command = std::move(rest.command), .replicas = rest.replicas});
-    }
+    std::ranges::move(node.connections->retire(), std::back_inserter(parked_));
     // Handlers of the node that are queued on the loop still refer to it.
-    boost::asio::post(loop_, [node] {});
+    boost::asio::post(loop_, [kept = node.connections] {});
   }
 }
 

@@ -13,9 +13,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "backends/redis/cluster_node.hpp"
 #include "backends/redis/fan_out_query.hpp"
 #include "backends/redis/router.hpp"
+#include "backends/redis/server_connections.hpp"
 #include "backends/redis/slots.hpp"
 
 namespace tenure::backends::redis {
@@ -40,7 +40,6 @@ class ClusterRouter final : public CommandRouter {
   [[nodiscard]] bool reaches(std::string_view key) const override;
   [[nodiscard]] bool is_idle() const override;
   void run(Command&& command) override;
-  void run_replicated(Command command, std::uint32_t replicas) override;
   void flush() override;
   void stop(const Error& why) override;
 
@@ -51,12 +50,11 @@ class ClusterRouter final : public CommandRouter {
   static constexpr std::size_t queried_servers_max = 6;
 
  private:
-  /// Command that no node accepts at the moment.
-  struct Parked {
-    /// The command itself.
-    Command command{};
-    /// Number of replicas of run_replicated(); 0: run().
-    std::uint32_t replicas = 0;
+  /// Cluster node in use.
+  struct Node {
+    /// Id and endpoint of the node in the slot table.
+    SlotTable::Owner owner;
+    std::shared_ptr<ServerConnections> connections;
   };
 
   // Slot table.
@@ -74,32 +72,29 @@ class ClusterRouter final : public CommandRouter {
   /// Disconnects from nodes that own no slots any more, and parks their unanswered commands.
   void retire_stale_nodes();
   /// Node that owns a slot, connected on first use; null: the slot has no owner.
-  [[nodiscard]] ClusterNode* node_of(Slot slot);
+  [[nodiscard]] ServerConnections* node_of(Slot slot);
   /// Node that owns a slot, if it is in use.
-  [[nodiscard]] ClusterNode* find_node(Slot slot) const;
+  [[nodiscard]] ServerConnections* find_node(Slot slot) const;
   /// Connects to a node.
-  ClusterNode& make_node(const SlotTable::Owner& owner);
+  ServerConnections& make_node(const SlotTable::Owner& owner);
 
   // Events of the nodes.
   //
   /// A node is connected: reports its slots as ready.
-  void ready(const ClusterNode& node);
+  void ready(const SlotTable::Owner& owner);
   /// A connection was lost: the slots may have a new owner soon.
   void disconnected(const Error& why);
-  /// Follows a redirect, or parks the command.
-  void redirected(Command command, std::uint32_t replicas, std::string_view words,
-                  const ClusterNode& node);
+  /// Follows a redirect, or parks the command. `host`: of the node that replied with `words`.
+  void redirected(Command command, std::string_view words, const std::string& host);
   /// Records the new owner of a slot (MOVED). False if that node is not in the table.
   bool apply_moved(const Redirection& redirection);
   /// Sends ASKING and the command to the node that imports the slot (ASK). The slot table keeps its
   /// owner until the migration is complete.
   void run_with_asking(Command command, const Redirection& redirection);
   /// Keeps the command for a retry after a delay that grows with the time since its first redirect.
-  void park(Command command, std::uint32_t replicas, std::string_view words);
+  void park(Command command, std::string_view words);
   /// Retries all parked commands.
   void unpark();
-  /// Sends a command to the owner of its slot, or parks it.
-  void route(Parked parked);
   /// Filter for the keys of these slots.
   [[nodiscard]] KeyFilter keys_in_slots(std::function<bool(Slot)> slots) const;
 
@@ -117,9 +112,9 @@ class ClusterRouter final : public CommandRouter {
   /// Slot table with the highest epoch so far; absent until the first query is done.
   std::optional<SlotTable> table_;
   /// Nodes in use.
-  std::vector<std::shared_ptr<ClusterNode>> nodes_;
+  std::vector<Node> nodes_;
   /// Commands that wait for a retry.
-  std::vector<Parked> parked_;
+  std::vector<Command> parked_;
   /// Timer of that retry.
   boost::asio::steady_timer park_timer_;
   /// The timer is running.

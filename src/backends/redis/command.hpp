@@ -33,6 +33,9 @@ struct Command {
   std::string encoded{};  ///< Command in wire format (RESP2).
   OnReply on_reply{};     ///< Callback for the reply.
   Retry retry = Retry::always;
+  /// Replicas that must have received the command, and all earlier writes of its connection, before
+  /// it completes (WAIT).
+  std::uint32_t replicas = 0;
   bool was_sent = false;  ///< Sent before on a connection that broke.
   /// Time of the first failed attempt.
   std::optional<std::chrono::steady_clock::time_point> failing_since{};

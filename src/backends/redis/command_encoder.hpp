@@ -1,14 +1,13 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <tenure/ids.hpp>
 
@@ -18,39 +17,10 @@
 
 namespace tenure::backends::redis {
 
-/// Member of a lock's record: the lease as 16 hexadecimal digits. In a semaphore or a barging lock
-/// each request is a member of its own, so '.' and the request follow. Stored without allocation.
-class MemberId {
- public:
-  MemberId() = default;
-  /// Truncates a text of more than bytes_max, which no valid member has.
-  explicit MemberId(std::string_view text) noexcept;
-  // NOLINTNEXTLINE(google-explicit-constructor): an argument of commands, as a string_view.
-  operator std::string_view() const noexcept { return {text_.data(), size_}; }
-  /// Copy as a string.
-  [[nodiscard]] std::string to_string() const { return std::string(std::string_view(*this)); }
-
-  friend bool operator==(const MemberId& one, const MemberId& other) noexcept {
-    return std::string_view(one) == std::string_view(other);
-  }
-  template <class Hash>
-  // NOLINTNEXTLINE(readability-identifier-naming): as Abseil looks for it.
-  friend Hash AbslHashValue(Hash hash, const MemberId& member) {
-    return Hash::combine_contiguous(std::move(hash), member.text_.data(), member.size_);
-  }
-
-  /// Lease, '.', and up to 20 digits of a request.
-  static constexpr std::size_t bytes_max = 16 + 1 + 20;
-
- private:
-  /// Characters of the id.
-  std::array<char, bytes_max> text_{};
-  /// Number of characters.
-  std::uint8_t size_ = 0;
-};
-
-/// Member of an acquire request.
-[[nodiscard]] MemberId member_of(const AcquireSpec& spec, LeaseId lease, RequestId request);
+/// Member of a lock's record that makes an acquire request: the lease as 16 hexadecimal digits. In
+/// a semaphore or a barging lock each request is a member of its own, so '.' and the request
+/// follow.
+[[nodiscard]] std::string member_of(const AcquireSpec& spec, LeaseId lease, RequestId request);
 /// Lease at the beginning of a member; 0 if the text is no member.
 [[nodiscard]] LeaseId lease_of(std::string_view member);
 
@@ -113,9 +83,19 @@ class CommandEncoder {
   [[nodiscard]] std::string key_of(const AcquireSpec& spec) const;
 
  private:
-  /// Command of a script on the five keys of a lock.
+  /// Whether a script may also use the plain key of the lock's name.
+  enum class PlainKey : bool { omit, include };
+  /// Command of a script on the keys of a lock.
   [[nodiscard]] std::string on_lock(Script script, std::string_view name,
-                                    std::initializer_list<std::string_view> words) const;
+                                    std::span<const std::string_view> words,
+                                    PlainKey plain = PlainKey::omit) const;
+  [[nodiscard]] std::string on_lock(Script script, std::string_view name,
+                                    std::initializer_list<std::string_view> words,
+                                    PlainKey plain = PlainKey::omit) const {
+    return on_lock(script, name, std::span(words.begin(), words.size()), plain);
+  }
+  /// release_barging.lua.
+  [[nodiscard]] static std::string release_barging(std::string_view name, std::string_view member);
   /// Client id, owner and metadata, as stored in a member's detail.
   [[nodiscard]] std::string label_of(const AcquireSpec& spec) const;
 

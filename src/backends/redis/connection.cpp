@@ -63,11 +63,11 @@ Connection::Connection(boost::asio::io_context& loop, ServerOptions server,
                        std::vector<HandshakeStep> extra_steps, Callbacks callbacks)
     : loop_(loop),
       server_(std::move(server)),
-      silence_max_(server_.resolver || server_.role == ServerRole::cluster_primary
+      silence_max_(server_.resolve || server_.role == ServerRole::cluster_primary
                        ? std::min(server_.timeout, silence_where_others_are)
                        : server_.timeout),
       endpoint_(server_.endpoint),
-      where_(server_.resolver ? "the primary" : name_of(endpoint_)),
+      where_(server_.resolve ? "the primary" : name_of(endpoint_)),
       extra_steps_(std::move(extra_steps)),
       callbacks_(std::move(callbacks)),
       backoff_(reconnect),
@@ -119,12 +119,12 @@ void Connection::connect_now() {
       self->failed(self->unavailable(why));
     }
   });
-  if (!server_.resolver) {
+  if (!server_.resolve) {
     open_socket();
     return;
   }
   is_resolving_ = true;
-  server_.resolver->resolve([self = shared_from_this(), attempt](const Result<Endpoint>& answer) {
+  server_.resolve([self = shared_from_this(), attempt](const Result<Endpoint>& answer) {
     if (!self->is_stopped_ && attempt == self->attempt_) {
       self->resolved(answer);
     }
@@ -241,7 +241,7 @@ Result<void> Connection::check_hello(const Reply& reply) {
   }
   const auto* const role = field_of(reply, "role");
   if (role != nullptr && role->text != "master" && server_.role != ServerRole::cluster_member) {
-    const bool may_change = server_.resolver || server_.role == ServerRole::cluster_primary;
+    const bool may_change = server_.resolve || server_.role == ServerRole::cluster_primary;
     return fail(
         Errc::unavailable,
         where_ + (may_change

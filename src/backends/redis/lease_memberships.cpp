@@ -38,9 +38,9 @@ Membership* LeaseMemberships::find(Lease& lease, const MemberKey& member_key) {
   return it == lease.memberships.end() ? nullptr : &it->second;
 }
 
-void LeaseMemberships::add_use(Lease& lease, const MemberId& member,
+void LeaseMemberships::add_use(Lease& lease, const MemberKey& member_key,
                                const std::shared_ptr<const AcquireSpec>& spec) {
-  auto& membership = lease.memberships[{.name = spec->items.front().name, .member = member}];
+  auto& membership = lease.memberships[member_key];
   ++membership.uses;
   if (membership.spec == nullptr) {
     membership.spec = spec;

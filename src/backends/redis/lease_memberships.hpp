@@ -5,34 +5,29 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/strings/string_view.h>
 
 #include <tenure/ids.hpp>
 
 #include "backends/backend.hpp"
-#include "backends/redis/command_encoder.hpp"
 
 namespace tenure::backends::redis {
 
 /// Key of a membership: a member of one lock.
 struct MemberKey {
-  /// Name of the lock; points into the AcquireSpec that the membership keeps alive.
-  std::string_view name{};
+  /// Name of the lock.
+  std::string name{};
   /// Member in the lock's record.
-  MemberId member{};
+  std::string member{};
 
   friend bool operator==(const MemberKey&, const MemberKey&) = default;
   template <class Hash>
   // NOLINTNEXTLINE(readability-identifier-naming): as Abseil looks for it.
   friend Hash AbslHashValue(Hash hash, const MemberKey& member_key) {
-    return Hash::combine(std::move(hash),
-                         absl::string_view(member_key.name.data(), member_key.name.size()),
-                         member_key.member);
+    return Hash::combine(std::move(hash), member_key.name, member_key.member);
   }
 };
 
@@ -76,13 +71,13 @@ class LeaseMemberships {
   /// Null: the lease is no member.
   [[nodiscard]] static Membership* find(Lease& lease, const MemberKey& member_key);
   /// Counts one more request; adds the membership with the first one.
-  static void add_use(Lease& lease, const MemberId& member,
+  static void add_use(Lease& lease, const MemberKey& member_key,
                       const std::shared_ptr<const AcquireSpec>& spec);
   /// Records that the server knows the member.
   void confirm(LeaseId id, const MemberKey& member_key);
   /// Counts one request less; removes the membership with the last one.
   static void remove_use(Lease& lease, const MemberKey& member_key);
-  /// Removes a membership. REQUIRES: `member_key` does not point into it.
+  /// Removes a membership.
   void forget(LeaseId id, const MemberKey& member_key);
 
  private:

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/fan_in.hpp"
 #include "backends/redis/locks.hpp"
 
 namespace tenure::backends::redis {
@@ -15,36 +16,17 @@ constexpr std::size_t members_per_command_max = 256;
 /// Renewal of several leases. Their memberships are renewed by one command for each lock.
 struct Locks::Renewal {
   /// Leases to renew.
-  std::vector<LeaseId> leases{};
+  std::vector<LeaseId> leases;
   /// Whether the expiry may be shortened.
   Ttl ttl = Ttl::at_least;
-  /// Result for each lease.
-  Renewed alive{};
-  /// Callback of the caller.
-  Backend::Done<Renewed> done{};
-  /// Error of a command without a reply: the outcome is unknown.
-  std::optional<Error> doubt{};
-  /// Number of commands without a reply, plus 1 while commands are being sent.
-  std::size_t parts = 1;
-
-  void part_done() {
-    if (--parts > 0) {
-      return;
-    }
-    doubt ? done(std::unexpected(*doubt)) : done(std::move(alive));
-  }
+  /// Commands without a reply. An error means that the outcome is unknown.
+  FanIn<Renewed> parts;
 };
 
-void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
-  renew(std::move(leases), Ttl::at_least, std::move(done));
-}
-
-void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> done) {
-  const auto renewal = std::make_shared<Renewal>();
-  renewal->ttl = ttl;
-  renewal->leases = std::move(leases);
-  renewal->alive.assign(renewal->leases.size(), true);
-  renewal->done = std::move(done);
+void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done, Ttl ttl) {
+  FanIn<Renewed> parts(std::move(done), Renewed(leases.size(), true));
+  const auto renewal = std::make_shared<Renewal>(
+      Renewal{.leases = std::move(leases), .ttl = ttl, .parts = std::move(parts)});
   struct Group {
     std::shared_ptr<const AcquireSpec> spec;
     Members members;
@@ -53,7 +35,7 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
   for (std::size_t index = 0; index < renewal->leases.size(); ++index) {
     const auto* const lease = memberships_.find(renewal->leases[index]);
     if (lease == nullptr) {
-      renewal->alive[index] = false;
+      mark_lost(renewal->parts, index);
       continue;
     }
     mark_waits_for_renewal(*lease, renewal->leases[index]);
@@ -64,7 +46,7 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
       }
       if (membership.spec->fairness == Fairness::barging) {
         renew_members(renewal, *membership.spec, membership.spec->min_replicas,
-                      {{index, member_key.member.to_string()}});
+                      {{index, member_key.member}});
         continue;
       }
       // A waiter has no grant that replicas would have to know.
@@ -72,7 +54,7 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
           is_wait_only(renewal->leases[index], member_key) ? 0 : membership.spec->min_replicas;
       auto& group = groups[{member_key.name, replicas}];
       group.spec = membership.spec;
-      group.members.emplace_back(index, member_key.member.to_string());
+      group.members.emplace_back(index, member_key.member);
       if (group.members.size() == members_per_command_max) {
         renew_members(renewal, *group.spec, replicas, std::exchange(group.members, {}));
       }
@@ -83,7 +65,7 @@ void Locks::renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> d
       renew_members(renewal, *group.spec, key.second, std::move(group.members));
     }
   }
-  renewal->part_done();
+  renewal->parts.part_done();
 }
 
 void Locks::renew_members(const std::shared_ptr<Renewal>& renewal, const AcquireSpec& spec,
@@ -96,33 +78,32 @@ void Locks::renew_members(const std::shared_ptr<Renewal>& renewal, const Acquire
     words.push_back(is_exact ? "=" + ttl : ttl);
     words.push_back(member);
   }
-  ++renewal->parts;
-  Command command{.encoded = encoder_.renew(spec, words),
-                  .on_reply =
-                      [this, renewal, name = spec.items.front().name,
-                       members = std::move(members)](const Result<Command::Response>& answer) {
-                        members_renewed(*renewal, name, members, answer);
-                      },
-                  // A shorter TTL that arrives late would undo a later, longer one.
-                  .retry = is_exact ? Command::Retry::never : Command::Retry::until_timeout};
-  // With min_replicas a renewal counts only if replicas have it. Otherwise a replica that becomes
-  // the primary would let the hold expire before the client expects it.
-  replicas == 0 ? router_.run(std::move(command))
-                : router_.run_replicated(std::move(command), replicas);
+  renewal->parts.add();
+  router_.run({.encoded = encoder_.renew(spec, words),
+               .on_reply =
+                   [this, renewal, name = spec.items.front().name,
+                    members = std::move(members)](const Result<Command::Response>& answer) {
+                     members_renewed(*renewal, name, members, answer);
+                   },
+               // A shorter TTL that arrives late would undo a later, longer one.
+               .retry = is_exact ? Command::Retry::never : Command::Retry::until_timeout,
+               // With min_replicas a renewal counts only if replicas have it. Otherwise a replica
+               // that becomes the primary would let the hold expire before the client expects it.
+               .replicas = replicas});
 }
 
 void Locks::members_renewed(Renewal& renewal, const std::string& name, const Members& members,
                             const Result<Command::Response>& answer) {
   if (!answer) {
-    renewal.doubt = answer.error();
-    renewal.part_done();
+    renewal.parts.fail(answer.error());
+    renewal.parts.part_done();
     return;
   }
   const auto& states = answer->reply.text;
   bool is_grant_missed = false;
   for (std::size_t at = 0; at < members.size() && at < states.size(); ++at) {
     const auto& [index, member] = members[at];
-    const MemberKey member_key{.name = name, .member = MemberId(member)};
+    const MemberKey member_key{.name = name, .member = member};
     if (memberships_.find(renewal.leases[index], member_key) == nullptr) {
       // Released in between.
       continue;
@@ -135,7 +116,7 @@ void Locks::members_renewed(Renewal& renewal, const std::string& name, const Mem
       // the queue again.
       is_grant_missed = true;
     } else if (states[at] == '0') {
-      renewal.alive[index] = false;
+      mark_lost(renewal.parts, index);
     } else if (states[at] == '1') {
       is_grant_missed = is_grant_missed || has_queued_wait(renewal.leases[index], member_key);
     }
@@ -145,7 +126,7 @@ void Locks::members_renewed(Renewal& renewal, const std::string& name, const Mem
   if (is_grant_missed) {
     resend_waits();
   }
-  renewal.part_done();
+  renewal.parts.part_done();
 }
 
 void Locks::mark_waits_for_renewal(const LeaseMemberships::Lease& lease, LeaseId id) {
@@ -184,16 +165,15 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     return;
   }
   lease->ttl = request.ttl;
-  renew({request.lease}, Ttl::exact,
-        [done = std::move(done)](const Result<Renewed>& renewed) mutable {
-          if (!renewed) {
-            done(std::unexpected(renewed.error()));
-          } else {
-            done(renewed->front()
-                     ? Result<void>()
-                     : fail(Errc::lease_lost, "the lease has ended; request a new one"));
-          }
-        });
+  auto replied = [done = std::move(done)](const Result<Renewed>& renewed) mutable {
+    if (!renewed) {
+      done(std::unexpected(renewed.error()));
+    } else {
+      done(renewed->front() ? Result<void>()
+                            : fail(Errc::lease_lost, "the lease has ended; request a new one"));
+    }
+  };
+  renew({request.lease}, std::move(replied), Ttl::exact);
 }
 
 void Locks::verify_holds() {
@@ -215,28 +195,18 @@ void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
     settle({.lease = lease, .request = request},
            fail(Errc::lease_lost, "the lease of this wait ended; acquire again"));
   }
-  if (taken.memberships.empty()) {
-    done({});
-    return;
-  }
-  struct Parts {
-    Backend::Done<void> done;
-    std::size_t left;
-    Result<void> result{};
-  };
-  const auto parts =
-      std::make_shared<Parts>(Parts{.done = std::move(done), .left = taken.memberships.size()});
+  const auto parts = std::make_shared<FanIn<void>>(std::move(done));
   for (const auto& [member_key, membership] : taken.memberships) {
+    parts->add();
     router_.run({.encoded = encoder_.remove(*membership.spec, member_key.member),
                  .on_reply = [parts](const Result<Command::Response>& answer) {
                    if (!answer) {
-                     parts->result = std::unexpected(answer.error());
+                     parts->fail(answer.error());
                    }
-                   if (--parts->left == 0) {
-                     parts->done(std::move(parts->result));
-                   }
+                   parts->part_done();
                  }});
   }
+  parts->part_done();
 }
 
 void Locks::end() {

@@ -1,14 +1,13 @@
 #include "backends/redis/locks.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <absl/strings/string_view.h>
-
 #include "sys/jitter.hpp"
+#include "sys/parse_number.hpp"
+#include "sys/take_until.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -21,23 +20,14 @@ std::chrono::microseconds check_delay(milliseconds ttl) {
   return ttl + sys::with_jitter(ttl / 10 + milliseconds(10), sys::Jitter::full);
 }
 
-/// Consumes the next word of a message.
-std::string_view take_word(std::string_view& text) {
-  const auto word = text.substr(0, text.find(' '));
-  text.remove_prefix(std::min(word.size() + 1, text.size()));
-  return word;
-}
-
-/// Leading number of a text; 0 if there is none.
+/// Number of a request or token in a message; 0 if the text is none.
 std::uint64_t number_from(std::string_view text) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return sys::parse_number<std::uint64_t>(text).value_or(0);
 }
 
-/// Key for a heterogeneous lookup, without allocation.
-absl::string_view key_in(std::string_view name) {
-  return {name.data(), name.size()};
+/// Key of the membership that an acquire request begins or joins.
+MemberKey member_key_of(const AcquireSpec& spec, LeaseId lease, RequestId request) {
+  return {.name = spec.items.front().name, .member = member_of(spec, lease, request)};
 }
 
 /// Error of a negative result of acquire.lua or acquire_barging.lua.
@@ -82,9 +72,8 @@ void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   const RequestKey key{.lease = request.lease, .request = request.request};
   lease->waits.push_back(request.request);
   auto& wait = waits_[key];
-  wait.member_key = {.name = request.spec->items.front().name,
-                     .member = member_of(*request.spec, request.lease, request.request)};
-  LeaseMemberships::add_use(*lease, wait.member_key.member, request.spec);
+  wait.member_key = member_key_of(*request.spec, request.lease, request.request);
+  LeaseMemberships::add_use(*lease, wait.member_key, request.spec);
   wait.request = std::move(request);
   wait.done = std::move(done);
   send_acquire(key, wait, lease->ttl);
@@ -149,7 +138,7 @@ void Locks::queued(Wait& wait, const Reply& reply) {
   wait.position = static_cast<std::size_t>(reply.number_at(1));
   memberships_.confirm(wait.request.lease, wait.member_key);
   if (!std::exchange(wait.is_queued, true)) {
-    ++watched_[std::string(wait.member_key.name)].waiting;
+    ++watched_[wait.member_key.name].waiting;
   }
   schedule_expiry_check(wait.member_key.name, milliseconds(reply.number_at(2)));
   if (wait.needs_renewal) {
@@ -189,7 +178,7 @@ void Locks::settle(Waits::iterator it, Result<Granted> answer) {
     }
   }
   if (wait.is_queued) {
-    if (const auto watched = watched_.find(key_in(wait.member_key.name));
+    if (const auto watched = watched_.find(wait.member_key.name);
         watched != watched_.end() && --watched->second.waiting == 0 && !watched->second.alarm) {
       watched_.erase(watched);
     }
@@ -271,17 +260,12 @@ void Locks::confirm(Waits::iterator it, Granted granted) {
   // A renewal verifies the grant and writes on the connection of the WAIT. Replicas that have this
   // write also have the grant before it, whichever client's release made it.
   const std::vector<std::string> words{
-      std::to_string(memberships_.find(wait.request.lease)->ttl.count()),
-      wait.member_key.member.to_string()};
-  Command command{.encoded = encoder_.renew(*wait.request.spec, words),
-                  .on_reply = [this, key](const auto& answer) { renewal_replied(key, answer); },
-                  .retry = wait.request.queue == Queue::wait ? Command::Retry::always
-                                                             : Command::Retry::until_timeout};
-  if (replicas > 0) {
-    router_.run_replicated(std::move(command), replicas);
-    return;
-  }
-  router_.run(std::move(command));
+      std::to_string(memberships_.find(wait.request.lease)->ttl.count()), wait.member_key.member};
+  router_.run({.encoded = encoder_.renew(*wait.request.spec, words),
+               .on_reply = [this, key](const auto& answer) { renewal_replied(key, answer); },
+               .retry = wait.request.queue == Queue::wait ? Command::Retry::always
+                                                          : Command::Retry::until_timeout,
+               .replicas = replicas});
   router_.flush();
 }
 
@@ -362,19 +346,18 @@ void Locks::release_grant(const AcquireRequest& request, std::string_view member
 /// was cancelled, and leave.lua was executed before the acquire command, which had to wait for its
 /// slot. In the second case the record has a member that no request owns.
 void Locks::release_grant_if_abandoned(const AcquireRequest& request, const Reply& reply) {
-  const auto member = member_of(*request.spec, request.lease, request.request);
+  const auto member_key = member_key_of(*request.spec, request.lease, request.request);
   const bool is_there = reply.kind == Reply::Kind::integer || reply.number_at(0) > 0;
-  if (is_there && memberships_.find(request.lease, {.name = request.spec->items.front().name,
-                                                    .member = member}) == nullptr) {
-    release_grant(request, member);
+  if (is_there && memberships_.find(request.lease, member_key) == nullptr) {
+    release_grant(request, member_key.member);
   }
 }
 
 // Notifications.
 
 void Locks::handle_message(std::string_view message) {
-  const auto kind = take_word(message);
-  const auto member = take_word(message);
+  const auto kind = sys::take_until(message, ' ');
+  const auto member = sys::take_until(message, ' ');
   if (kind == "g") {
     grant_announced(member, message);
   } else if (kind == "t") {
@@ -390,7 +373,7 @@ void Locks::handle_message(std::string_view message) {
 /// messages does not cause a flood of commands.
 void Locks::grant_announced(std::string_view member, std::string_view rest) {
   const RequestKey key{.lease = lease_of(member),
-                       .request = RequestId{number_from(take_word(rest))}};
+                       .request = RequestId{number_from(sys::take_until(rest, ' '))}};
   const auto it = waits_.find(key);
   if (it == waits_.end() || it->second.is_leaving || it->second.pending_grant) {
     return;
@@ -401,13 +384,10 @@ void Locks::grant_announced(std::string_view member, std::string_view rest) {
 
 void Locks::hold_force_released(std::string_view member, std::string_view rest) {
   const auto lease = lease_of(member);
-  auto requests = take_word(rest);
-  const std::string name(rest);
-  const MemberKey member_key{.name = name, .member = MemberId(member)};
-  memberships_.forget(lease, member_key);
+  auto requests = sys::take_until(rest, ' ');
+  memberships_.forget(lease, {.name = std::string(rest), .member = std::string(member)});
   while (!requests.empty()) {
-    const auto one = requests.substr(0, requests.find(','));
-    requests.remove_prefix(std::min(one.size() + 1, requests.size()));
+    const auto one = sys::take_until(requests, ',');
     // Skips the marks of upgrades (u) and partial releases (r), which are no acquisitions.
     if (listener_ != nullptr && !one.starts_with('u') && !one.starts_with('r')) {
       listener_->hold_force_released(lease, RequestId{number_from(one)});
@@ -474,12 +454,11 @@ void Locks::resend_waits(const KeyFilter& affected) {
 // Release.
 
 void Locks::release(ReleaseRequest request, Backend::Done<void> done) {
-  const auto member = member_of(*request.spec, request.lease, request.acquired);
+  const auto member_key = member_key_of(*request.spec, request.lease, request.acquired);
   if (auto* const lease = memberships_.find(request.lease)) {
-    LeaseMemberships::remove_use(*lease,
-                                 {.name = request.spec->items.front().name, .member = member});
+    LeaseMemberships::remove_use(*lease, member_key);
   }
-  router_.run({.encoded = encoder_.release(request, member),
+  router_.run({.encoded = encoder_.release(request, member_key.member),
                .on_reply = [this, spec = std::move(request.spec), done = std::move(done)](
                                const Result<Command::Response>& answer) mutable {
                  if (answer && answer->reply.number == 2) {
@@ -519,16 +498,16 @@ void Locks::holders(std::string_view name, Backend::Done<std::vector<Holder>> do
          const auto& all = answer->reply.elements;
          for (std::size_t at = 0; at + 1 < all.size(); at += 2) {
            std::string_view detail = all[at + 1]->text;
-           take_word(detail);
-           const auto token = number_from(take_word(detail));
-           take_word(detail);
-           take_word(detail);
-           const auto line = std::min(detail.find('\n'), detail.size());
-           found.push_back(
-               {.owner = std::string(detail.substr(0, line)),
-                .token = FencingToken{token},
-                .lease = lease_of(all[at]->text),
-                .metadata = std::string(detail.substr(std::min(line + 1, detail.size())))});
+           const auto take_word = [&detail] { return sys::take_until(detail, ' '); };
+           take_word();
+           const auto token = number_from(take_word());
+           take_word();
+           take_word();
+           const auto owner = sys::take_until(detail, '\n');
+           found.push_back({.owner = std::string(owner),
+                            .token = FencingToken{token},
+                            .lease = lease_of(all[at]->text),
+                            .metadata = std::string(detail)});
          }
          done(std::move(found));
        }});

@@ -52,8 +52,14 @@ class Locks {
   void listen(Listener* listener) noexcept { listener_ = listener; }
 
   // Operations of the backend; see backends/backend.hpp.
-  void grant_lease(const LeaseRequest& request) { memberships_.add(request.id, request.ttl); }
-  void renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done);
+  void grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
+    memberships_.add(request.id, request.ttl);
+    done({});
+  }
+  /// at_least: never shorten the expiry; exact: set it.
+  enum class Ttl : std::uint8_t { at_least, exact };
+  /// Renews all memberships of some leases, with one command for each lock.
+  void renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done, Ttl ttl = Ttl::at_least);
   void set_ttl(const TtlRequest& request, Backend::Done<void> done);
   void revoke(LeaseId lease, Backend::Done<void> done);
   void acquire(AcquireRequest request, Backend::Done<Granted> done);
@@ -164,10 +170,6 @@ class Locks {
   void hold_force_released(std::string_view member, std::string_view requests);
   /// Index of the lease within a renewal, and member.
   using Members = std::vector<std::pair<std::size_t, std::string>>;
-  /// at_least: never shorten the expiry; exact: set it.
-  enum class Ttl : std::uint8_t { at_least, exact };
-  /// Renews all memberships of some leases, with one command for each lock.
-  void renew(std::vector<LeaseId> leases, Ttl ttl, Backend::Done<Renewed> done);
   /// Sends the renewal of some members of one lock.
   void renew_members(const std::shared_ptr<Renewal>& renewal, const AcquireSpec& spec,
                      std::uint32_t replicas, Members members);

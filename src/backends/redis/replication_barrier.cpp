@@ -24,8 +24,7 @@ std::string wait_command(std::uint32_t replicas, std::chrono::milliseconds bound
 struct ReplicationBarrier::Batch {
   /// One command of the batch.
   struct Part {
-    /// The command.
-    Entry entry{};
+    Command command{};
     /// Its callback has been called.
     bool is_completed = false;
     /// Reply on the connection of the WAIT, until the WAIT is answered.
@@ -56,7 +55,7 @@ ReplicationBarrier::ReplicationBarrier(boost::asio::io_context& loop, const Serv
   pipeline_ = std::make_shared<Pipeline>(loop, server, std::move(own));
 }
 
-void ReplicationBarrier::run(Command command, std::uint32_t replicas) {
+void ReplicationBarrier::run(Command command) {
   if (is_stopped_) {
     command.complete(fail(Errc::unavailable, "the client is closing"));
     return;
@@ -64,7 +63,7 @@ void ReplicationBarrier::run(Command command, std::uint32_t replicas) {
   if (!std::exchange(is_started_, true)) {
     pipeline_->start();
   }
-  queued_.push_back({.command = std::move(command), .replicas = replicas});
+  queued_.push_back(std::move(command));
   start_batch();
 }
 
@@ -76,12 +75,12 @@ void ReplicationBarrier::start_batch() {
   batch->replicas = queued_.front().replicas;
   while (!queued_.empty() && queued_.front().replicas == batch->replicas &&
          batch->parts.size() < batch_max) {
-    batch->parts.push_back({.entry = std::move(queued_.front())});
+    batch->parts.push_back({.command = std::move(queued_.front())});
     queued_.pop_front();
   }
   batch_ = batch;
   for (std::size_t which = 0; which < batch->parts.size(); ++which) {
-    const auto& command = batch->parts[which].entry.command;
+    const auto& command = batch->parts[which].command;
     pipeline_->run(
         {.encoded = command.encoded,
          .on_reply = [this, batch, which](const auto& answer) { replied(*batch, which, answer); },
@@ -107,9 +106,9 @@ void ReplicationBarrier::replied(Batch& batch, std::size_t which,
   }
   part.is_completed = true;
   if (redirect_error_) {
-    callbacks_.redirected(std::move(part.entry.command), part.entry.replicas, *redirect_error_);
+    callbacks_.redirected(std::move(part.command), *redirect_error_);
   } else {
-    part.entry.command.complete(std::unexpected(answer.error()));
+    part.command.complete(std::unexpected(answer.error()));
   }
 }
 
@@ -125,13 +124,13 @@ void ReplicationBarrier::wait_replied(const std::shared_ptr<Batch>& batch,
     if (std::exchange(part.is_completed, true)) {
       continue;
     }
-    auto& command = part.entry.command;
+    auto& command = part.command;
     if (!answer) {
       command.complete(std::unexpected(answer.error()));
     } else if (!is_whole || !part.reply) {
       // The connection broke between the command and the WAIT, so the WAIT does not cover the
       // command. Both are repeated.
-      queued_.push_back(std::move(part.entry));
+      queued_.push_back(std::move(command));
     } else if (count >= static_cast<std::int64_t>(batch->replicas)) {
       command.complete(Command::Response{.reply = *part.reply});
     } else {
@@ -147,14 +146,14 @@ void ReplicationBarrier::wait_replied(const std::shared_ptr<Batch>& batch,
   }
 }
 
-std::vector<ReplicationBarrier::Entry> ReplicationBarrier::retire() {
+std::vector<Command> ReplicationBarrier::retire() {
   is_stopped_ = true;
   (void)pipeline_->retire();
-  std::vector<Entry> rest;
+  std::vector<Command> rest;
   if (const auto batch = std::exchange(batch_, nullptr)) {
     for (auto& part : batch->parts) {
       if (!part.is_completed) {
-        rest.push_back(std::move(part.entry));
+        rest.push_back(std::move(part.command));
       }
     }
   }
@@ -164,8 +163,8 @@ std::vector<ReplicationBarrier::Entry> ReplicationBarrier::retire() {
 }
 
 void ReplicationBarrier::stop(const Error& why) {
-  for (auto& rest : retire()) {
-    rest.command.complete(std::unexpected(why));
+  for (auto& command : retire()) {
+    command.complete(std::unexpected(why));
   }
 }
 

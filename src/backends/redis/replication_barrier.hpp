@@ -28,22 +28,15 @@ class ReplicationBarrier {
   struct Callbacks {
     /// No command is queued or in progress.
     std::function<void()> idle;
-    /// As in Pipeline::Callbacks, with the number of replicas. Not set: an error like any other.
-    std::function<void(Command, std::uint32_t replicas, std::string_view)> redirected{};
-  };
-  /// Command, and the number of replicas that must have it.
-  struct Entry {
-    /// The command itself.
-    Command command{};
-    /// Number of replicas that must have received it.
-    std::uint32_t replicas = 0;
+    /// As in Pipeline::Callbacks. Not set: an error like any other.
+    std::function<void(Command, std::string_view)> redirected{};
   };
 
   ReplicationBarrier(boost::asio::io_context& loop, const ServerOptions& server,
                      Callbacks callbacks);
 
-  /// Queues a command, and sends it unless a WAIT is in progress.
-  void run(Command command, std::uint32_t replicas);
+  /// Queues a command, and sends it unless a WAIT is in progress. REQUIRES: Command::replicas > 0.
+  void run(Command command);
   /// No command is queued or in progress.
   [[nodiscard]] bool is_idle() const noexcept { return queued_.empty() && !batch_; }
   /// Reconnects, unless the connection is already to this endpoint.
@@ -51,7 +44,7 @@ class ReplicationBarrier {
   /// Closes the connection; unanswered commands fail with this error.
   void stop(const Error& why);
   /// Closes the connection; returns the unanswered commands.
-  [[nodiscard]] std::vector<Entry> retire();
+  [[nodiscard]] std::vector<Command> retire();
 
  private:
   /// Commands that share one WAIT.
@@ -71,7 +64,7 @@ class ReplicationBarrier {
   /// Connection for the commands and the WAIT.
   std::shared_ptr<Pipeline> pipeline_;
   /// Commands for the next batches.
-  std::deque<Entry> queued_;
+  std::deque<Command> queued_;
   /// Batch in progress; null: none.
   std::shared_ptr<Batch> batch_;
   /// Error reply of the redirected command whose completion is in progress.

@@ -118,18 +118,19 @@ const Reply* ReplyReader::next() {
   return static_cast<const Reply*>(reply);
 }
 
-void append_command(std::string& out, std::span<const std::string_view> words) {
-  append_number(out, '*', words.size());
-  for (const auto word : words) {
-    append_number(out, '$', word.size());
-    out.append(word);
-    out.append("\r\n");
-  }
-}
-
-std::string encode_command(std::initializer_list<std::string_view> words) {
+std::string encode_command(std::span<const std::string_view> words) {
   std::string command;
-  append_command(command, std::span(words.begin(), words.size()));
+  // 16 bytes for the header of the array, and 10 for the header and line ends of most words.
+  std::size_t bytes = 16;
+  for (const auto word : words) {
+    bytes += word.size() + 10;
+  }
+  command.reserve(bytes);
+  append_number(command, '*', words.size());
+  for (const auto word : words) {
+    append_number(command, '$', word.size());
+    command.append(word).append("\r\n");
+  }
   return command;
 }
 

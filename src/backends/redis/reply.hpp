@@ -91,10 +91,10 @@ class ReplyReader {
   std::optional<std::string> protocol_error_;
 };
 
-/// Appends a command in wire format (RESP2).
-void append_command(std::string& out, std::span<const std::string_view> words);
-
 /// Command in wire format (RESP2).
-[[nodiscard]] std::string encode_command(std::initializer_list<std::string_view> words);
+[[nodiscard]] std::string encode_command(std::span<const std::string_view> words);
+[[nodiscard]] inline std::string encode_command(std::initializer_list<std::string_view> words) {
+  return encode_command(std::span(words.begin(), words.size()));
+}
 
 }  // namespace tenure::backends::redis

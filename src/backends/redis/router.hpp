@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -53,12 +52,10 @@ class CommandRouter {
   /// No command is unanswered.
   [[nodiscard]] virtual bool is_idle() const = 0;
 
-  /// Queues a command for the next flush().
+  /// Queues a command for the next flush(). A command with Command::replicas is sent at once, over
+  /// a connection of its own, because WAIT blocks all later commands of a connection; `unavailable`
+  /// if the replicas do not receive it in time.
   virtual void run(Command&& command) = 0;
-  /// Runs a command followed by WAIT and completes it when `replicas` replicas have received it and
-  /// all earlier writes of that connection; `unavailable` if they do not in time. Uses a connection
-  /// of its own, because WAIT blocks all later commands of a connection. Sends at once.
-  virtual void run_replicated(Command command, std::uint32_t replicas) = 0;
   /// Sends the queued commands.
   virtual void flush() = 0;
   /// Closes all connections; unanswered commands fail with this error.

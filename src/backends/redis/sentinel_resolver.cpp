@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 
 #include "sys/parse_number.hpp"
+#include "sys/take_until.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -72,11 +73,9 @@ void SentinelResolver::query() {
   std::ranges::fill(reported_, std::nullopt);
   service_unknown_count_ = 0;
   const auto steps = [this](std::size_t which) {
-    const std::array<std::string_view, 3> words{"SENTINEL", "get-master-addr-by-name", service_};
-    std::string command;
-    append_command(command, words);
     return std::vector<HandshakeStep>{
-        {.command = std::move(command), .check = [this, which](const Reply& reply) -> Result<void> {
+        {.command = encode_command({"SENTINEL", "get-master-addr-by-name", service_}),
+         .check = [this, which](const Reply& reply) -> Result<void> {
            const auto where = name_of(sentinels_[which].endpoint);
            if (reply.kind == Reply::Kind::error) {
              return fail(
@@ -213,8 +212,7 @@ void SentinelResolver::subscribe_to_next() {
 void SentinelResolver::handle_switch_master(std::string_view message) {
   std::array<std::string_view, 5> words;
   for (auto& word : words) {
-    word = message.substr(0, message.find(' '));
-    message.remove_prefix(std::min(word.size() + 1, message.size()));
+    word = sys::take_until(message, ' ');
   }
   const auto endpoint = endpoint_from(words[3], words[4]);
   if (words[0] == service_ && endpoint) {

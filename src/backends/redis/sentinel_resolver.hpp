@@ -12,7 +12,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "backends/redis/endpoint_resolver.hpp"
 #include "backends/redis/fan_out_query.hpp"
 #include "backends/redis/subscriber.hpp"
 
@@ -24,7 +23,7 @@ namespace tenure::backends::redis {
 /// dead, hung or partitioned Sentinel neither delays the result nor decides it. Subscribes to one
 /// Sentinel (+switch-master), so that a failover is noticed when it happens and not when a
 /// connection breaks. Runs on the loop's thread.
-class SentinelResolver final : public EndpointResolver {
+class SentinelResolver {
  public:
   /// Receives the endpoint of a new primary.
   using OnPrimaryChanged = std::function<void(const Endpoint&)>;
@@ -32,16 +31,18 @@ class SentinelResolver final : public EndpointResolver {
   /// `sentinels`: at least one.
   SentinelResolver(boost::asio::io_context& loop, std::vector<ServerOptions> sentinels,
                    std::string service);
-  ~SentinelResolver() override;
+  SentinelResolver(const SentinelResolver&) = delete;
+  SentinelResolver& operator=(const SentinelResolver&) = delete;
+  ~SentinelResolver();
 
   /// Subscribes to failover announcements.
   void start(OnPrimaryChanged on_primary_changed);
   /// Closes all connections. No callback is called any more.
   void stop();
 
-  /// Fails with `unavailable` if no Sentinel replies, with `invalid_argument` if most reply and do
-  /// not know the service, or with `permission_denied`.
-  void resolve(OnResolved on_resolved) override;
+  /// Looks up the primary. Fails with `unavailable` if no Sentinel replies, with `invalid_argument`
+  /// if most reply and do not know the service, or with `permission_denied`.
+  void resolve(OnResolved on_resolved);
 
  private:
   /// Queries all Sentinels, unless a query is in progress.

@@ -10,8 +10,6 @@
 namespace tenure::backends::redis {
 namespace {
 
-/// Default port of redis-server.
-constexpr std::uint16_t redis_port = 6379;
 /// Keeps keys short; every key contains the namespace.
 constexpr std::size_t namespace_bytes_max = 64;
 
@@ -54,38 +52,15 @@ Result<void> take_rest(Url& url, ServerOptions& server, UrlOptions options) {
     return std::unexpected(database.error());
   }
   server.database = *database;
-  TlsFiles files;
   options.text("namespace", server.name_space, check_namespace);
-  files.add_to(options);
-  if (auto consumed = options.consume(url); !consumed) {
-    return consumed;
-  }
   const bool is_tls_scheme = url.scheme.starts_with("rediss") || url.scheme == "redlocks";
-  auto tls = files.context(is_tls_scheme ? Tls::always : Tls::if_asked_for);
+  auto tls =
+      consume_with_tls(url, std::move(options), is_tls_scheme ? Tls::always : Tls::if_asked_for);
   if (!tls) {
     return std::unexpected(std::move(tls).error());
   }
   server.tls = *std::move(tls);
   return {};
-}
-
-Result<ServerOptions> server_options_from(Url& url, std::chrono::milliseconds timeout) {
-  ServerOptions server{.timeout = timeout};
-  take_user(url, server);
-  auto endpoints = endpoints_of(url, redis_port);
-  if (!endpoints) {
-    return std::unexpected(std::move(endpoints).error());
-  }
-  if (endpoints->size() > 1) {
-    return url_error(url.authority.position, url.scheme +
-                                                 ":// takes one server; use redis+sentinel://, "
-                                                 "redis+cluster:// or redlock:// for several");
-  }
-  server.endpoint = std::move(endpoints->front());
-  if (auto taken = take_rest(url, server); !taken) {
-    return std::unexpected(std::move(taken).error());
-  }
-  return server;
 }
 
 }  // namespace tenure::backends::redis

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,7 +11,6 @@
 
 #include <tenure/error.hpp>
 
-#include "backends/redis/endpoint_resolver.hpp"
 #include "backends/url.hpp"
 #include "backends/url_options.hpp"
 
@@ -28,12 +28,17 @@ enum class ServerRole : std::uint8_t {
   sentinel,
 };
 
+/// Receives the current endpoint of a server, or why it is unknown. Called once, unless the loop
+/// ends before.
+using OnResolved = std::move_only_function<void(const Result<Endpoint>&)>;
+
 /// Endpoint of one Redis server, and the credentials and options of connections to it.
 struct ServerOptions {
-  /// Address of the server; the initial one if `resolver` is set.
+  /// Address of the server; the initial one if `resolve` is set.
   Endpoint endpoint{};
-  /// Looks up the endpoint before each connection attempt; null: `endpoint` is fixed.
-  std::shared_ptr<EndpointResolver> resolver{};
+  /// Looks up the endpoint before each connection attempt, for a server that can move; null:
+  /// `endpoint` is fixed.
+  std::function<void(OnResolved)> resolve{};
   /// Role that the handshake requires.
   ServerRole role = ServerRole::primary;
   /// ACL user; empty: the default user.
@@ -50,15 +55,11 @@ struct ServerOptions {
   std::string name_space = "tenure";
 };
 
-/// Parses
-/// redis://[user[:password]@]host[:port][/database][?namespace=…&tls_ca=…&tls_cert=…&tls_key=…].
-/// rediss:// always uses TLS. Removes the parts that it has consumed from `url`. Errors are
-/// `invalid_argument` with the position in the URL; they never contain the password.
-[[nodiscard]] Result<ServerOptions> server_options_from(Url& url,
-                                                        std::chrono::milliseconds timeout);
+/// Default port of redis-server.
+inline constexpr std::uint16_t server_port = 6379;
 
-// Parts of that parser, shared with the other URL schemes for Redis. Each removes what it has
-// consumed from the URL.
+// Parts of the parsers of URLs for Redis. Each removes what it has consumed from the URL. Errors
+// are `invalid_argument` with the position in the URL; they never contain the password.
 //
 /// Table of the options that every Redis URL accepts.
 [[nodiscard]] inline UrlOptions redis_options() {
@@ -69,7 +70,6 @@ struct ServerOptions {
 void take_user(Url& url, ServerOptions& server);
 /// Consumes the path as the database number, the options of every Redis server, and those in
 /// `options`.
-[[nodiscard]] Result<void> take_rest(Url& url, ServerOptions& server,
-                                     UrlOptions options = redis_options());
+[[nodiscard]] Result<void> take_rest(Url& url, ServerOptions& server, UrlOptions options);
 
 }  // namespace tenure::backends::redis

@@ -1,7 +1,9 @@
 #include "backends/redis/slots.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "sys/parse_number.hpp"
+#include "sys/take_until.hpp"
 
 namespace tenure::backends::redis {
 namespace {
@@ -30,24 +32,18 @@ std::uint16_t crc_of(std::string_view text) {
   return static_cast<std::uint16_t>(crc);
 }
 
-/// Parses a text that consists of a number only.
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && rest == end;
-}
-
 /// Consumes a RESP2 bulk string such as "$3\r\nabc\r\n".
 std::optional<std::string_view> take_bulk(std::string_view& wire) {
   const auto line = wire.find("\r\n");
-  std::size_t size = 0;
-  if (line == std::string_view::npos || !wire.starts_with('$') ||
-      !read_number(wire.substr(1, line - 1), size) || wire.size() < line + 2 + size) {
+  if (line == std::string_view::npos || !wire.starts_with('$')) {
     return std::nullopt;
   }
-  const auto bulk = wire.substr(line + 2, size);
-  wire.remove_prefix(std::min(line + 2 + size + 2, wire.size()));
+  const auto size = sys::parse_number<std::size_t>(wire.substr(1, line - 1));
+  if (!size || wire.size() < line + 2 + *size) {
+    return std::nullopt;
+  }
+  const auto bulk = wire.substr(line + 2, *size);
+  wire.remove_prefix(std::min(line + 2 + *size + 2, wire.size()));
   return bulk;
 }
 
@@ -136,38 +132,29 @@ std::optional<SlotTable> table_from(const Reply& reply, const std::string& host)
   return table;
 }
 
-std::uint64_t epoch_from(std::string_view words) {
-  constexpr std::string_view key = "cluster_current_epoch:";
-  const auto at = words.find(key);
-  std::uint64_t epoch = 0;
-  if (at != std::string_view::npos) {
-    const auto rest = words.substr(at + key.size());
-    std::from_chars(rest.data(), rest.data() + rest.size(), epoch);
-  }
-  return epoch;
+std::uint64_t epoch_from(std::string_view info) {
+  return sys::parse_number<std::uint64_t>(info_field(info, "cluster_current_epoch")).value_or(0);
 }
 
 std::optional<Redirection> redirection_from(std::string_view words, const std::string& host) {
   if (!words.starts_with("MOVED ") && !words.starts_with("ASK ")) {
     return std::nullopt;
   }
-  words.remove_prefix(words.find(' ') + 1);
-  const auto space = words.find(' ');
-  Redirection found;
-  if (space == std::string_view::npos || !read_number(words.substr(0, space), found.slot) ||
-      found.slot >= slots_count) {
-    return std::nullopt;
-  }
-  const auto target = words.substr(space + 1);
+  (void)sys::take_until(words, ' ');
+  const auto slot = sys::parse_number<Slot>(sys::take_until(words, ' '));
   // IPv6 addresses have no brackets here, so the port follows the last colon.
-  const auto colon = target.rfind(':');
-  if (colon == std::string_view::npos ||
-      !read_number(target.substr(colon + 1), found.endpoint.port)) {
+  const auto colon = words.rfind(':');
+  if (!slot || *slot >= slots_count || colon == std::string_view::npos) {
     return std::nullopt;
   }
-  const auto named = target.substr(0, colon);
-  found.endpoint.host = named.empty() || named == "?" ? host : std::string(named);
-  return found;
+  const auto named = words.substr(0, colon);
+  const auto port = sys::parse_number<std::uint16_t>(words.substr(colon + 1));
+  if (!port) {
+    return std::nullopt;
+  }
+  const bool is_unknown = named.empty() || named == "?";
+  return Redirection{.slot = *slot,
+                     .endpoint = {.host = is_unknown ? host : std::string(named), .port = *port}};
 }
 
 }  // namespace tenure::backends::redis

@@ -68,7 +68,7 @@ struct SlotTable {
 /// omit its own.
 [[nodiscard]] std::optional<SlotTable> table_from(const Reply& reply, const std::string& host);
 /// Value of "cluster_current_epoch:" in a reply to CLUSTER INFO.
-[[nodiscard]] std::uint64_t epoch_from(std::string_view words);
+[[nodiscard]] std::uint64_t epoch_from(std::string_view info);
 
 /// Target of a redirect, such as "MOVED 3999 127.0.0.1:6381" or ASK.
 struct Redirection {

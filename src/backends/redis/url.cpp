@@ -6,19 +6,30 @@
 namespace tenure::backends::redis {
 namespace {
 
-/// Default port of redis-server.
-constexpr std::uint16_t server_port = 6379;
 /// Default port of a Sentinel.
 constexpr std::uint16_t sentinel_port = 26379;
 /// Maximum number of servers in a URL. A cluster may have more nodes; some of them suffice to find
 /// the others.
 constexpr std::size_t endpoints_max = 64;
 
+/// Topology that the scheme selects.
+Deployment::Form form_of(const Url& url) {
+  return url.scheme.ends_with("+sentinel")  ? Deployment::Form::sentinel
+         : url.scheme.ends_with("+cluster") ? Deployment::Form::cluster
+                                            : Deployment::Form::one_server;
+}
+
 /// Endpoints of the URL without duplicates.
-Result<std::vector<Endpoint>> take_endpoints(const Url& url, std::uint16_t default_port) {
-  auto endpoints = endpoints_of(url, default_port);
+Result<std::vector<Endpoint>> take_endpoints(const Url& url, Deployment::Form form) {
+  auto endpoints =
+      endpoints_of(url, form == Deployment::Form::sentinel ? sentinel_port : server_port);
   if (!endpoints) {
     return endpoints;
+  }
+  if (form == Deployment::Form::one_server && endpoints->size() > 1) {
+    return url_error(url.authority.position, url.scheme +
+                                                 ":// takes one server; use redis+sentinel://, "
+                                                 "redis+cluster:// or redlock:// for several");
   }
   if (endpoints->size() > endpoints_max) {
     return url_error(url.authority.position, "at most 64 servers are allowed");
@@ -48,53 +59,9 @@ Result<std::string> take_service(Url& url) {
   return service;
 }
 
-/// Parses redis+sentinel://.
-Result<Deployment> sentinels_from(Url& url, std::chrono::milliseconds timeout) {
-  Deployment deployment{.form = Deployment::Form::sentinel, .server = {.timeout = timeout}};
-  take_user(url, deployment.server);
-  auto endpoints = take_endpoints(url, sentinel_port);
-  if (!endpoints) {
-    return std::unexpected(std::move(endpoints).error());
-  }
-  auto service = take_service(url);
-  if (!service) {
-    return std::unexpected(std::move(service).error());
-  }
-  deployment.endpoints = *std::move(endpoints);
-  deployment.service = *std::move(service);
-  auto options = redis_options();
-  options.text("sentinel_user", deployment.sentinel_user)
-      .text("sentinel_password", deployment.sentinel_password);
-  if (auto taken = take_rest(url, deployment.server, std::move(options)); !taken) {
-    return std::unexpected(std::move(taken).error());
-  }
-  return deployment;
-}
-
-/// Parses redis+cluster://.
-Result<Deployment> cluster_from(Url& url, std::chrono::milliseconds timeout) {
-  Deployment deployment{.form = Deployment::Form::cluster, .server = {.timeout = timeout}};
-  take_user(url, deployment.server);
-  auto endpoints = take_endpoints(url, server_port);
-  if (!endpoints) {
-    return std::unexpected(std::move(endpoints).error());
-  }
-  deployment.endpoints = *std::move(endpoints);
-  if (!url.path.text.empty()) {
-    return url_error(url.path.position, "a cluster has database 0 only; remove the path");
-  }
-  if (auto taken = take_rest(url, deployment.server); !taken) {
-    return std::unexpected(std::move(taken).error());
-  }
-  return deployment;
-}
-
 }  // namespace
 
 std::string Deployment::name() const {
-  if (form == Form::one_server) {
-    return name_of(server.endpoint);
-  }
   std::string names;
   for (const auto& endpoint : endpoints) {
     names += (names.empty() ? "" : ",") + name_of(endpoint);
@@ -103,17 +70,31 @@ std::string Deployment::name() const {
 }
 
 Result<Deployment> deployment_from(Url& url, std::chrono::milliseconds timeout) {
-  if (url.scheme.ends_with("+sentinel")) {
-    return sentinels_from(url, timeout);
+  Deployment deployment{.form = form_of(url), .server = {.timeout = timeout}};
+  take_user(url, deployment.server);
+  auto endpoints = take_endpoints(url, deployment.form);
+  if (!endpoints) {
+    return std::unexpected(std::move(endpoints).error());
   }
-  if (url.scheme.ends_with("+cluster")) {
-    return cluster_from(url, timeout);
+  deployment.endpoints = *std::move(endpoints);
+  deployment.server.endpoint = deployment.endpoints.front();
+  auto options = redis_options();
+  if (deployment.form == Deployment::Form::sentinel) {
+    auto service = take_service(url);
+    if (!service) {
+      return std::unexpected(std::move(service).error());
+    }
+    deployment.service = *std::move(service);
+    options.text("sentinel_user", deployment.sentinel_user)
+        .text("sentinel_password", deployment.sentinel_password);
   }
-  auto server = server_options_from(url, timeout);
-  if (!server) {
-    return std::unexpected(std::move(server).error());
+  if (deployment.form == Deployment::Form::cluster && !url.path.text.empty()) {
+    return url_error(url.path.position, "a cluster has database 0 only; remove the path");
   }
-  return Deployment{.server = *std::move(server)};
+  if (auto taken = take_rest(url, deployment.server, std::move(options)); !taken) {
+    return std::unexpected(std::move(taken).error());
+  }
+  return deployment;
 }
 
 }  // namespace tenure::backends::redis

@@ -20,7 +20,7 @@ struct Deployment {
   Form form = Form::one_server;
   /// Options of the server; with several servers, those that apply to all of them.
   ServerOptions server{};
-  /// Endpoints of the Sentinels, or of some cluster nodes.
+  /// Endpoints of the server, of the Sentinels, or of some cluster nodes.
   std::vector<Endpoint> endpoints{};
   /// Name under which the Sentinels monitor the primary.
   std::string service{};
@@ -33,8 +33,10 @@ struct Deployment {
   [[nodiscard]] std::string name() const;
 };
 
-/// Parses the URL of a server (see server_options_from()), of Sentinels, or of a cluster:
+/// Parses the URL of a server, of Sentinels, or of a cluster, and removes the parts that it has
+/// consumed:
 ///
+///   redis://[user[:password]@]host[:port][/database][?namespace=…&tls_ca=…&tls_cert=…&tls_key=…]
 ///   redis+sentinel://[user[:password]@]host[:port],…/service[/database]
 ///                    [?sentinel_user=…&sentinel_password=…&…]
 ///   redis+cluster://[user[:password]@]host[:port],…

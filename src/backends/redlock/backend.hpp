@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/locks_backend.hpp"
 #include "backends/net/loop_backend.hpp"
 #include "backends/redlock/locks.hpp"
 #include "backends/redlock/quorum_client.hpp"
@@ -23,7 +24,7 @@ namespace tenure::backends::redlock {
 /// notifications.
 ///
 /// Thread safe: every operation is posted to the event loop, which owns all parts below.
-class RedlockBackend final : public LocksOnLoop<Locks> {
+class RedlockBackend final : public LocksBackend<Locks, LoopBackend> {
  public:
   /// Connects; returns when a majority is ready, or with the reason of the failure after `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<RedlockBackend>> open(
@@ -37,7 +38,6 @@ class RedlockBackend final : public LocksOnLoop<Locks> {
   [[nodiscard]] std::vector<std::string> warnings();
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;
-  [[nodiscard]] Limits limits() const noexcept override { return {}; }
   void start(Listener& listener) override;
 
  private:

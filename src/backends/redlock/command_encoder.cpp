@@ -1,12 +1,9 @@
 #include "backends/redlock/command_encoder.hpp"
 
-#include <charconv>
-#include <initializer_list>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "backends/redis/reply.hpp"
+#include "sys/to_hex.hpp"
 
 namespace tenure::backends::redlock {
 namespace {
@@ -19,31 +16,17 @@ constexpr std::chrono::milliseconds token_memory{60'000};
 /// Placeholder for the deadline: none.
 constexpr std::string_view no_time = "0000000000000000";
 
-/// Encodes a command with one allocation: 16 bytes for the header of the array, and up to 10 for
-/// the header and line ends of each word.
-std::string encode(std::initializer_list<std::string_view> words) {
-  std::size_t bytes = 16;
-  for (const auto word : words) {
-    bytes += word.size() + 10;
-  }
-  std::string command;
-  command.reserve(bytes);
-  redis::append_command(command, std::span(words.begin(), words.size()));
-  return command;
-}
-
-/// Concatenation of the texts.
-std::string pieces(std::initializer_list<std::string_view> all) {
-  std::string text;
-  for (const auto piece : all) {
-    text.append(piece);
-  }
-  return text;
-}
+using redis::encode_command;
 
 /// The lock is a barging one: a plain key, as other Redlock libraries use it.
 bool is_plain(const AcquireSpec& spec) {
   return spec.fairness == Fairness::barging;
+}
+
+/// Beginning of the head of a lock that has a vote, while no client waits.
+std::string head_begin(std::string_view member, const std::string& ttl_ms,
+                       const std::string& token) {
+  return "R " + std::string(member) + ' ' + ttl_ms + " 0 " + token + " - ";
 }
 
 /// Digest of a script.
@@ -54,14 +37,7 @@ const std::string& sha_of(Script script) {
 }  // namespace
 
 std::string member_of(LeaseId lease, RequestId request) {
-  constexpr std::size_t lease_digits = 16;
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string member(lease_digits, '0');
-  auto rest = lease.get();
-  for (auto at = lease_digits; at-- > 0; rest >>= 4U) {
-    member[at] = digits[rest & 15U];
-  }
-  return member + "." + std::to_string(request.get());
+  return sys::to_hex(lease.get(), 16) + '.' + std::to_string(request.get());
 }
 
 CommandEncoder::CommandEncoder(std::string name_space, std::string client)
@@ -74,19 +50,19 @@ std::string CommandEncoder::vote(const Vote& vote) const {
   const auto head = keys_.head_of(name);
   const auto ttl = std::to_string(vote.ttl.count());
   if (is_plain(vote.spec)) {
-    return encode(
+    return encode_command(
         {"EVALSHA", sha_of(Script::vote_plain), "2", name, head, vote.member, ttl, no_time});
   }
   const auto token = std::to_string(vote.token);
   const auto life = std::to_string((vote.ttl + token_memory).count());
-  const auto value = pieces({"R ", vote.member, " ", ttl, " 0 ", token, " - ", client_, " ",
-                             vote.spec.owner, "\n", vote.spec.metadata});
+  const auto value = head_begin(vote.member, ttl, token) + client_ + ' ' + vote.spec.owner + '\n' +
+                     vote.spec.metadata;
   if (!vote.waits) {
-    return encode(
+    return encode_command(
         {"EVALSHA", sha_of(Script::vote), "2", head, name, value, token, life, "-", no_time});
   }
-  return encode({"EVALSHA", sha_of(Script::vote), "3", head, name, head + ":w", value, token, life,
-                 (vote.was_refused ? "*" : "+") + client_, no_time});
+  return encode_command({"EVALSHA", sha_of(Script::vote), "3", head, name, head + ":w", value,
+                         token, life, (vote.was_refused ? "*" : "+") + client_, no_time});
 }
 
 void CommandEncoder::set_not_after(std::string& vote, std::int64_t micros) {
@@ -101,14 +77,14 @@ void CommandEncoder::set_not_after(std::string& vote, std::int64_t micros) {
 
 std::string CommandEncoder::write_back(const AcquireSpec& spec, std::string_view member,
                                        FencingToken token) const {
-  return encode({"EVALSHA", sha_of(Script::write_back), "1", keys_.head_of(spec.items.front().name),
-                 member, std::to_string(token.get())});
+  return encode_command({"EVALSHA", sha_of(Script::write_back), "1",
+                         keys_.head_of(spec.items.front().name), member,
+                         std::to_string(token.get())});
 }
 
 std::string CommandEncoder::release(const Release& release) const {
   const auto token = std::to_string(release.token.get());
-  const auto begin =
-      pieces({"R ", release.member, " ", std::to_string(release.ttl.count()), " 0 ", token, " - "});
+  const auto begin = head_begin(release.member, std::to_string(release.ttl.count()), token);
   return withdraw_vote(release.spec, release.member, {token, begin}, release.waits);
 }
 
@@ -121,28 +97,29 @@ std::string CommandEncoder::withdraw_vote(const AcquireSpec& spec, std::string_v
                                           const ExpectedHead& expected, Waits waits) const {
   const auto& name = spec.items.front().name;
   if (is_plain(spec)) {
-    return encode({"EVALSHA", sha_of(Script::withdraw_vote_plain), "1", name, member});
+    return encode_command({"EVALSHA", sha_of(Script::withdraw_vote_plain), "1", name, member});
   }
   const auto head = keys_.head_of(name);
-  return encode({"EVALSHA", sha_of(Script::withdraw_vote), "2", head, head + ":w",
-                 pieces({"T ", expected.token, " ", member}), expected.prefix,
-                 waits == Waits::no_longer ? client_ : "-"});
+  return encode_command({"EVALSHA", sha_of(Script::withdraw_vote), "2", head, head + ":w",
+                         "T " + std::string(expected.token) + ' ' + std::string(member),
+                         expected.prefix, waits == Waits::no_longer ? client_ : "-"});
 }
 
 std::string CommandEncoder::extend(const AcquireSpec& spec, std::string_view member,
                                    std::chrono::milliseconds ttl, RequestId change) const {
   const auto& name = spec.items.front().name;
   const auto script = is_plain(spec) ? Script::extend_plain : Script::extend;
-  return encode({"EVALSHA", sha_of(script), "1", is_plain(spec) ? name : keys_.head_of(name),
-                 member, std::to_string(ttl.count()), std::to_string(change.get())});
+  return encode_command({"EVALSHA", sha_of(script), "1",
+                         is_plain(spec) ? name : keys_.head_of(name), member,
+                         std::to_string(ttl.count()), std::to_string(change.get())});
 }
 
 std::string CommandEncoder::holder(std::string_view name) const {
-  return encode({"EVALSHA", sha_of(Script::holder), "1", keys_.head_of(name)});
+  return encode_command({"EVALSHA", sha_of(Script::holder), "1", keys_.head_of(name)});
 }
 
 std::string CommandEncoder::force_release(std::string_view name) const {
-  return encode(
+  return encode_command(
       {"EVALSHA", sha_of(Script::force_release), "1", keys_.head_of(name), channels_, name});
 }
 

@@ -1,34 +1,29 @@
-
 #include <algorithm>
-#include <charconv>
 
+#include "backends/fan_in.hpp"
 #include "backends/redlock/locks.hpp"
+#include "sys/parse_number.hpp"
+#include "sys/take_until.hpp"
 
 namespace tenure::backends::redlock {
 namespace {
 
-/// Leading number of a text; 0 if there is none.
-std::uint64_t number_from(std::string_view text, int base = 10) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return number;
-}
-
 /// Lease and request of a member id.
 RequestKey request_key_of(std::string_view member) {
-  const auto dot = std::min(member.find('.'), member.size());
-  return {.lease = LeaseId{number_from(member.substr(0, dot), 16)},
-          .request = RequestId{number_from(member.substr(std::min(dot + 1, member.size())))}};
+  const auto lease = sys::take_until(member, '.');
+  return {.lease = LeaseId{sys::parse_number<std::uint64_t>(lease, 16).value_or(0)},
+          .request = RequestId{sys::parse_number<std::uint64_t>(member).value_or(0)}};
 }
 
 /// Holder in a reply of holder.lua.
 Holder holder_from(const redis::Reply& reply) {
-  const auto label = reply.text_at(2);
-  const auto line = std::min(label.find('\n'), label.size());
-  return {.owner = std::string(label.substr(0, line)),
-          .token = FencingToken{number_from(reply.text_at(1))},
+  const auto token = sys::parse_number<std::uint64_t>(reply.text_at(1)).value_or(0);
+  auto label = reply.text_at(2);
+  const auto owner = sys::take_until(label, '\n');
+  return {.owner = std::string(owner),
+          .token = FencingToken{token},
           .lease = request_key_of(reply.text_at(0)).lease,
-          .metadata = std::string(label.substr(std::min(line + 1, label.size())))};
+          .metadata = std::string(label)};
 }
 
 /// Holder that has a quorum, or could have one together with the servers that did not reply.
@@ -121,54 +116,35 @@ void Locks::restore_vote(const Extension& extension, std::size_t server) {
                                            extension.ttl));
 }
 
-/// Renewal of several leases.
-struct Locks::Renewal {
-  /// Result for each lease.
-  Renewed alive{};
-  /// Callback of the caller.
-  Backend::Done<Renewed> done{};
-  /// A hold was extended on too few servers to know.
-  bool is_unknown = false;
-  /// Number of holds without a result, plus 1 while the calls are being started.
-  std::size_t parts = 1;
-};
-
 void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> done) {
-  const auto renewal = std::make_shared<Renewal>();
-  renewal->alive.assign(leases.size(), true);
-  renewal->done = std::move(done);
-  const auto part_done = [this](Renewal& all) {
-    if (--all.parts > 0) {
-      return;
-    }
-    all.is_unknown ? all.done(std::unexpected(no_quorum_error())) : all.done(std::move(all.alive));
-  };
+  const auto renewal =
+      std::make_shared<FanIn<Renewed>>(std::move(done), Renewed(leases.size(), true));
   const auto now = sys::BootClock::now();
   for (std::size_t index = 0; index < leases.size(); ++index) {
     const auto it = leases_.find(leases[index]);
     if (it == leases_.end()) {
-      renewal->alive[index] = false;
+      mark_lost(*renewal, index);
       continue;
     }
     auto& lease = it->second;
     lease.touched = now;
     for (const auto& [request, held] : lease.holds) {
-      ++renewal->parts;
+      renewal->add();
       extend(held, lease.ttl, RequestId{},
-             [this, renewal, part_done, index, id = leases[index], request](ExtendResult extended) {
+             [this, renewal, index, id = leases[index], request](ExtendResult extended) {
                const auto found = leases_.find(id);
                // A hold that was released in between is not lost.
                const bool is_held = found != leases_.end() && found->second.holds.contains(request);
                if (is_held && extended == ExtendResult::lost) {
-                 renewal->alive[index] = false;
+                 mark_lost(*renewal, index);
                } else if (is_held && extended == ExtendResult::unknown) {
-                 renewal->is_unknown = true;
+                 renewal->fail(no_quorum_error());
                }
-               part_done(*renewal);
+               renewal->part_done();
              });
     }
   }
-  part_done(*renewal);
+  renewal->part_done();
 }
 
 void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
@@ -180,33 +156,19 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   auto& lease = it->second;
   lease.ttl = request.ttl;
   lease.touched = sys::BootClock::now();
-  struct Parts {
-    Backend::Done<void> done;
-    ExtendResult worst = ExtendResult::yes;
-    std::size_t left = 1;
-  };
-  const auto parts = std::make_shared<Parts>(Parts{.done = std::move(done)});
-  const auto part_done = [this, parts] {
-    if (--parts->left > 0) {
-      return;
-    }
-    switch (parts->worst) {
-      case ExtendResult::yes: parts->done({}); break;
-      case ExtendResult::lost:
-        parts->done(fail(Errc::lease_lost, "a quorum of servers lost the lock"));
-        break;
-      case ExtendResult::unknown: parts->done(std::unexpected(no_quorum_error())); break;
-    }
-  };
+  const auto change = std::make_shared<FanIn<void>>(std::move(done));
   for (const auto& [acquired, held] : lease.holds) {
-    ++parts->left;
-    extend(held, request.ttl, request.request, [parts, part_done](ExtendResult extended) {
-      const bool is_worse = parts->worst == ExtendResult::yes || extended == ExtendResult::lost;
-      parts->worst = is_worse && extended != ExtendResult::yes ? extended : parts->worst;
-      part_done();
+    change->add();
+    extend(held, request.ttl, request.request, [this, change](ExtendResult extended) {
+      if (extended == ExtendResult::lost) {
+        change->fail({.code = Errc::lease_lost, .detail = "a quorum of servers lost the lock"});
+      } else if (extended == ExtendResult::unknown && change->result()) {
+        change->fail(no_quorum_error());
+      }
+      change->part_done();
     });
   }
-  part_done();
+  change->part_done();
 }
 
 // Release.
@@ -290,31 +252,20 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
     }
     settle(key, fail(Errc::lease_lost, "the lease of this wait ended; acquire again"));
   }
-  struct Parts {
-    Backend::Done<void> done;
-    std::size_t left = 1;
-    Result<void> result{};
-  };
-  const auto parts = std::make_shared<Parts>(Parts{.done = std::move(done)});
-  const auto part_done = [parts] {
-    if (--parts->left == 0) {
-      parts->done(std::move(parts->result));
-    }
-  };
+  const auto parts = std::make_shared<FanIn<void>>(std::move(done));
   for (const auto& [request, held] : lease.holds) {
-    ++parts->left;
-    release_votes(held, CommandEncoder::Waits::no_longer,
-                  [parts, part_done](const Result<void>& answer) {
-                    if (!answer && answer.error() != Errc::not_held) {
-                      parts->result = answer;
-                    }
-                    part_done();
-                  });
+    parts->add();
+    release_votes(held, CommandEncoder::Waits::no_longer, [parts](const Result<void>& answer) {
+      if (!answer && answer.error() != Errc::not_held) {
+        parts->fail(answer.error());
+      }
+      parts->part_done();
+    });
   }
   for (const auto& [request, held] : lease.holds) {
     hold_ended(held.spec->items.front().name);
   }
-  part_done();
+  parts->part_done();
 }
 
 /// An operator releases the lock on each server; the hold ends when a quorum has reported it.

@@ -4,6 +4,7 @@
 
 #include "backends/redlock/drift_margin.hpp"
 #include "sys/jitter.hpp"
+#include "sys/take_until.hpp"
 
 namespace tenure::backends::redlock {
 namespace {
@@ -19,13 +20,6 @@ constexpr milliseconds quorum_notice_delay{1};
 /// Longest delay of a client's next attempt after its release if another client waits, so that the
 /// releasing client does not win the race for the lock again.
 constexpr milliseconds yield_delay_max{6};
-
-/// Consumes the next word of a message.
-std::string_view take_word(std::string_view& text) {
-  const auto word = text.substr(0, text.find(' '));
-  text.remove_prefix(std::min(word.size() + 1, text.size()));
-  return word;
-}
 
 }  // namespace
 
@@ -355,9 +349,9 @@ void Locks::end_pause(const std::string& name) {
 }
 
 void Locks::handle_message(std::string_view message) {
-  const auto kind = take_word(message);
+  const auto kind = sys::take_until(message, ' ');
   if (kind == "t") {
-    hold_force_released(take_word(message));
+    hold_force_released(sys::take_until(message, ' '));
     return;
   }
   const std::string name(message);

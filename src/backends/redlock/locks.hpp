@@ -57,7 +57,10 @@ class Locks {
   void listen(Listener* listener) noexcept { listener_ = listener; }
 
   // Operations of the backend; see backends/backend.hpp.
-  void grant_lease(const LeaseRequest& request) { leases_[request.id].ttl = request.ttl; }
+  void grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
+    leases_[request.id].ttl = request.ttl;
+    done({});
+  }
   void renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> done);
   void set_ttl(const TtlRequest& request, Backend::Done<void> done);
   void revoke(LeaseId lease, Backend::Done<void> done);
@@ -177,8 +180,6 @@ class Locks {
   enum class ExtendResult : std::uint8_t { yes, lost, unknown };
   /// Votes of one hold while they are extended.
   struct Extension;
-  /// Renewal of several leases in progress.
-  struct Renewal;
 
   // locks.cpp: acquire.
   //

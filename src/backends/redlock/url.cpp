@@ -9,8 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Default port of redis-server.
-constexpr std::uint16_t default_port = 6379;
 /// Upper limit of the time options.
 constexpr std::chrono::hours time_max{24};
 
@@ -36,7 +34,7 @@ Result<Deployment> deployment_from(Url& url, milliseconds timeout) {
   Deployment deployment;
   redis::ServerOptions server{.timeout = timeout};
   redis::take_user(url, server);
-  const auto endpoints = endpoints_of(url, default_port);
+  const auto endpoints = endpoints_of(url, redis::server_port);
   if (!endpoints) {
     return std::unexpected(endpoints.error());
   }

@@ -1,7 +1,6 @@
 #include "backends/redlock/voter.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "backends/redlock/scripts.hpp"
@@ -68,10 +67,7 @@ bool Voter::run(redis::Command command) {
 void Voter::ready() {
   // The server may have restarted. It has no vote before it reports its uptime.
   is_identified_ = false;
-  const std::array<std::string_view, 2> words{"INFO", "server"};
-  std::string command;
-  redis::append_command(command, words);
-  pipeline_->run({.encoded = std::move(command),
+  pipeline_->run({.encoded = redis::encode_command({"INFO", "server"}),
                   .on_reply = [this](const auto& answer) { info_received(answer); },
                   .retry = redis::Command::Retry::until_timeout});
   pipeline_->flush();

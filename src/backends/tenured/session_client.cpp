@@ -1,12 +1,9 @@
 #include "backends/tenured/session_client.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <string_view>
 #include <type_traits>
-
-#include <google/protobuf/arena.h>
 
 #include "backends/tenured/proto_types.hpp"
 
@@ -27,40 +24,6 @@ RequestKey key_of(const Message& message) {
 }
 
 }  // namespace
-
-/// Session stream of one connection.
-class SessionClient::Stream final : public grpc::ClientCall {
- public:
-  explicit Stream(std::weak_ptr<SessionClient> session_client)
-      : session_client_(std::move(session_client)) {}
-
- private:
-  void received(std::string_view message) override {
-    const auto session_client = session_client_.lock();
-    // Messages of an earlier stream arrive late and are ignored: its calls were sent again.
-    if (!session_client || session_client->stream_.get() != this) {
-      return;
-    }
-    // One arena per message avoids an allocation for each part. Protobuf aborts on an unaligned
-    // buffer; zero-initialisation is not needed.
-    alignas(8) std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init)
-    google::protobuf::Arena arena(begin.data(), begin.size());
-    auto& response = *google::protobuf::Arena::CreateMessage<v1::SessionResponse>(&arena);
-    if (!response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      cancel();
-      return;
-    }
-    session_client->received(response);
-  }
-  void ended(const grpc::Status& status) override {
-    const auto session_client = session_client_.lock();
-    if (session_client && session_client->stream_.get() == this) {
-      session_client->stream_ended(status);
-    }
-  }
-
-  std::weak_ptr<SessionClient> session_client_;
-};
 
 SessionClient::SessionClient(boost::asio::io_context& loop, Servers servers, std::string client)
     : loop_(loop),
@@ -97,7 +60,16 @@ void SessionClient::set_listener(Listener& listener) {
 void SessionClient::begin_session(const std::shared_ptr<grpc::Channel>& channel) {
   health_check_timer_.cancel();
   rejection_.reset();
-  stream_ = std::make_shared<Stream>(weak_from_this());
+  // A callback may release the last reference of the owner.
+  stream_ = std::make_shared<MessageStream<v1::SessionResponse>>(
+      [this](const v1::SessionResponse& response) {
+        const auto self = shared_from_this();
+        received(response);
+      },
+      [this](const grpc::Status& status) {
+        const auto self = shared_from_this();
+        stream_ended(status);
+      });
   channel->begin("/tenure.v1.LockService/Session", stream_);
   if (!stream_) {
     return;  // The stream failed at once; disconnected() has handled it.
@@ -149,6 +121,12 @@ void SessionClient::resubscribe_leases() {
 }
 
 // Calls.
+
+void SessionClient::submit(PendingCallPtr call) {
+  std::vector<PendingCallPtr> one;
+  one.push_back(std::move(call));
+  submit(std::move(one));
+}
 
 // Leases and holds are tracked when a call is sent, not when it completes: a lease may exist at the
 // server although its reply was lost.
@@ -225,9 +203,7 @@ void SessionClient::abandon(LeaseId lease, RequestId request) {
   if (!stream_) {
     cancel_wait(*call);
   }
-  std::vector<PendingCallPtr> one;
-  one.push_back(std::move(call));
-  submit(std::move(one));
+  submit(std::move(call));
 }
 
 // Without a connection it is unknown whether the wait was granted. The caller gets `cancelled` now;
@@ -330,9 +306,7 @@ void SessionClient::complete_abandon(const PendingCall& abandon, const v1::Outco
     auto& release = *call->operation.mutable_release();
     release.set_lease_id(key.lease.get());
     release.set_fencing_token(outcome.granted().fencing_token());
-    std::vector<PendingCallPtr> one;
-    one.push_back(std::move(call));
-    submit(std::move(one));
+    submit(std::move(call));
   }
 }
 
@@ -396,7 +370,6 @@ void SessionClient::complete_renewal(PendingCall& call, const v1::Renewed& renew
 }
 
 void SessionClient::confirm_holds(const v1::Renewed& renewed) {
-  std::vector<PendingCallPtr> calls;
   for (const auto lease : renewed.unconfirmed()) {
     auto call = std::make_unique<PendingCall>();
     auto& confirmation = *call->operation.mutable_confirm_holds();
@@ -404,9 +377,8 @@ void SessionClient::confirm_holds(const v1::Renewed& renewed) {
     for (const auto token : holds_.tokens(lease)) {
       confirmation.add_fencing_tokens(token);
     }
-    calls.push_back(std::move(call));
+    submit(std::move(call));
   }
-  submit(std::move(calls));
 }
 
 void SessionClient::lease_lost(std::uint64_t lease) {
@@ -482,7 +454,9 @@ void SessionClient::end() {
   liveness_timer_.cancel();
   connect_timer_.cancel();
   shutdown_timer_.cancel();
-  stream_.reset();
+  if (const auto stream = std::exchange(stream_, nullptr)) {
+    stream->detach();
+  }
   if (const auto channel = std::exchange(channel_, nullptr)) {
     channel->close();
   }

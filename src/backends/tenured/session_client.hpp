@@ -19,6 +19,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/rpc/channel_connector.hpp"
+#include "backends/rpc/message_stream.hpp"
 #include "backends/tenured/holder_queries.hpp"
 #include "backends/tenured/known_holds.hpp"
 #include "backends/tenured/watches.hpp"
@@ -62,6 +63,7 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void set_listener(Listener& listener);
   /// Sends the calls in their order, now or after the next connect.
   void submit(std::vector<PendingCallPtr> calls);
+  void submit(PendingCallPtr call);
   /// Cancels a pending acquire; see Backend::abandon.
   void abandon(LeaseId lease, RequestId request);
   /// Starts a watch; `begun` runs when the server has registered it or it has failed.
@@ -78,8 +80,6 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
 
  private:
   using Id = std::uint64_t;
-  /// Receiver of Session messages.
-  class Stream;
 
   /// Checks whether the server of a new channel leads.
   void begin_health_check(const std::shared_ptr<grpc::Channel>& channel);
@@ -147,7 +147,7 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   /// Current channel; null: not connected.
   std::shared_ptr<grpc::Channel> channel_;
   /// Session stream on the channel; null: not established.
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<MessageStream<v1::SessionResponse>> stream_;
   /// Time for one health check; shorter with several servers.
   std::chrono::milliseconds health_check_timeout_;
   boost::asio::steady_timer health_check_timer_;

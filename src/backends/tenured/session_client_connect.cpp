@@ -161,6 +161,9 @@ void SessionClient::disconnected(const Error& why) {
   health_check_timer_.cancel();
   watches_.disconnected();
   queries_.disconnected();
+  if (stream) {
+    stream->detach();
+  }
   if (channel) {
     channel->close();
   }

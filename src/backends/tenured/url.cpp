@@ -79,12 +79,11 @@ Result<Servers> servers_from(Url& url, std::chrono::milliseconds timeout, const 
     return url_error(url.path.position, "tenure:// has no path; key_prefix=… is an option");
   }
   std::string token_file;
-  TlsFiles files;
   UrlOptions options(UrlOptions::common_with_event_loop);
   options.text("token_file", token_file);
-  files.add_to(options);
-  if (auto consumed = options.consume(url); !consumed) {
-    return std::unexpected(std::move(consumed).error());
+  auto tls = consume_with_tls(url, std::move(options), Tls::if_asked_for);
+  if (!tls) {
+    return std::unexpected(std::move(tls).error());
   }
   auto token = find_token(url, token_file, login);
   if (!token) {
@@ -93,10 +92,6 @@ Result<Servers> servers_from(Url& url, std::chrono::milliseconds timeout, const 
   auto endpoints = endpoints_of(url, default_port);
   if (!endpoints) {
     return std::unexpected(std::move(endpoints).error());
-  }
-  auto tls = files.context(Tls::if_asked_for);
-  if (!tls) {
-    return std::unexpected(std::move(tls).error());
   }
   const auto each = timeout / static_cast<int>(endpoints->size());
   return Servers{.endpoints = *std::move(endpoints),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string_view>
 #include <utility>
 
 #include "backends/tenured/proto_types.hpp"
@@ -16,34 +15,7 @@ constexpr net::Backoff::Options retry{.min = std::chrono::milliseconds(50),
 
 }  // namespace
 
-class Watches::Stream final : public grpc::ClientCall {
- public:
-  explicit Stream(Watches& watches) : watches_(&watches) {}
-  /// Detaches the stream from its owner and cancels it.
-  void detach() {
-    watches_ = nullptr;
-    cancel();
-  }
-
- private:
-  void received(std::string_view message) override {
-    v1::WatchResponse response;
-    if (watches_ != nullptr &&
-        response.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      watches_->received(response);
-    }
-  }
-  void ended(const grpc::Status& status) override {
-    if (watches_ != nullptr) {
-      std::exchange(watches_, nullptr)->ended(status);
-    }
-  }
-
-  Watches* watches_;
-};
-
 Watches::Watches(boost::asio::io_context& loop) : retry_timer_(loop), backoff_(retry) {}
-Watches::~Watches() = default;
 
 void Watches::add(WatchId id, WatchRequest request, Backend::Sink sink,
                   std::function<void()> begun) {
@@ -61,7 +33,9 @@ void Watches::begin(WatchId id, Watch& watch) {
     return;
   }
   if (!stream_) {
-    stream_ = std::make_shared<Stream>(*this);
+    stream_ = std::make_shared<MessageStream<v1::WatchResponse>>(
+        [this](const v1::WatchResponse& response) { received(response); },
+        [this](const grpc::Status& status) { ended(status); });
     channel_->begin("/tenure.v1.LockService/Watch", stream_);
     if (!stream_) {
       return;  // The stream failed at once; the connection is ending.

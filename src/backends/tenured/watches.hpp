@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "backends/backend.hpp"
+#include "backends/rpc/message_stream.hpp"
 #include "grpc/channel.hpp"
 #include "net/backoff.hpp"
 #include "tenure/v1/watch.pb.h"
@@ -27,7 +28,7 @@ namespace tenure::backends::tenured {
 class Watches {
  public:
   explicit Watches(boost::asio::io_context& loop);
-  ~Watches();
+  ~Watches() = default;
   Watches(const Watches&) = delete;
   Watches& operator=(const Watches&) = delete;
 
@@ -43,8 +44,6 @@ class Watches {
   void end();
 
  private:
-  /// Receiver of Watch messages.
-  class Stream;
   /// State on the current stream.
   enum class Phase : std::uint8_t { idle, requested, active };
   /// One watch of the client.
@@ -75,7 +74,7 @@ class Watches {
   /// Current channel; null: not connected.
   std::shared_ptr<grpc::Channel> channel_;
   /// Watch stream on the channel; null until the first watch needs it.
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<MessageStream<v1::WatchResponse>> stream_;
   boost::asio::steady_timer retry_timer_;
   bool is_retry_due_ = false;
   net::Backoff backoff_;

@@ -103,46 +103,8 @@ Capabilities ZookeeperBackend::capabilities() const noexcept {
           Capability::outlives_process, Capability::failover};
 }
 
-Limits ZookeeperBackend::limits() const noexcept {
-  // The limits of the servers are known once a session is open.
-  return {};
-}
-
 void ZookeeperBackend::start(Listener& listener) {
   dispatch([&] { locks_->set_listener(&listener); });
-}
-
-void ZookeeperBackend::grant_lease(LeaseRequest request, Done<void> done) {
-  dispatch([&] { locks_->grant_lease(request, std::move(done)); });
-}
-
-void ZookeeperBackend::renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) {
-  dispatch([&] { locks_->renew(std::move(leases), std::move(done)); });
-}
-
-void ZookeeperBackend::revoke_lease(LeaseId lease, Done<void> done) {
-  dispatch([&] { locks_->revoke(lease, std::move(done)); });
-}
-
-void ZookeeperBackend::acquire(AcquireRequest request, Done<Granted> done) {
-  dispatch([&] { locks_->acquire(std::move(request), std::move(done)); });
-}
-
-void ZookeeperBackend::abandon(LeaseId lease, RequestId request) {
-  dispatch([&] { locks_->abandon(lease, request); });
-}
-
-void ZookeeperBackend::release(ReleaseRequest request, Done<void> done) {
-  dispatch([&] { locks_->release(request, std::move(done)); });
-}
-
-WatchId ZookeeperBackend::watch(WatchRequest /*request*/, Sink sink) {
-  sink(fail(Errc::unsupported, "this backend does not support watches"));
-  return {};
-}
-
-void ZookeeperBackend::holders(std::string name, Done<std::vector<Holder>> done) {
-  dispatch([&] { locks_->holders(name, std::move(done)); });
 }
 
 std::vector<ZookeeperBackend::Identity> ZookeeperBackend::identities() {

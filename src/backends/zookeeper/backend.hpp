@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/locks_backend.hpp"
 #include "backends/zookeeper/locks.hpp"
 #include "backends/zookeeper/strand.hpp"
 #include "backends/zookeeper/timer_thread.hpp"
@@ -19,7 +20,7 @@ namespace tenure::backends::zookeeper {
 /// the thread that brings it: a reply wakes its waiting thread without a thread switch.
 ///
 /// Thread safe, as Backend requires.
-class ZookeeperBackend final : public Backend, private Strand {
+class ZookeeperBackend final : public LocksBackend<Locks, StrandBackend> {
  public:
   /// Connects. Returns when a server accepts the session; otherwise the reason why none did within
   /// `timeout`.
@@ -29,18 +30,7 @@ class ZookeeperBackend final : public Backend, private Strand {
   ~ZookeeperBackend() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;
-  [[nodiscard]] Limits limits() const noexcept override;
   void start(Listener& listener) override;
-
-  void grant_lease(LeaseRequest request, Done<void> done) override;
-  void renew_leases(std::vector<LeaseId> leases, Done<Renewed> done) override;
-  void revoke_lease(LeaseId lease, Done<void> done) override;
-  void acquire(AcquireRequest request, Done<Granted> done) override;
-  void abandon(LeaseId lease, RequestId request) override;
-  void release(ReleaseRequest request, Done<void> done) override;
-  WatchId watch(WatchRequest request, Sink sink) override;
-  void unwatch(WatchId /*watch*/) override {}
-  void holders(std::string name, Done<std::vector<Holder>> done) override;
 
   /// Identity and counters of a session; used by tests.
   struct Identity {
@@ -55,6 +45,7 @@ class ZookeeperBackend final : public Backend, private Strand {
   [[nodiscard]] std::vector<Identity> identities();
 
  private:
+  [[nodiscard]] Locks& locks() noexcept override { return *locks_; }
   void dispatch(Job job) override;
   /// Blocks until the main session is open, or has failed.
   [[nodiscard]] Result<void> wait_until_open(std::chrono::milliseconds timeout);

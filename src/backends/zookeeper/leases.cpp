@@ -147,8 +147,7 @@ void Locks::slot_connected(SessionSlot& slot) {
 
 void Locks::complete_grants(SessionSlot& slot, const std::optional<Error>& why) {
   for (auto& [lease, done] : std::exchange(slot.pending_grants, {})) {
-    environment_.deferred.complete<void>(std::move(done),
-                                         why ? std::unexpected(*why) : Result<void>());
+    environment_.deferred.complete(std::move(done), why ? std::unexpected(*why) : Result<void>());
   }
 }
 
@@ -300,7 +299,7 @@ void Locks::call_later(Clock::time_point when, Strand::Job job) {
 void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
   auto* const slot = slot_for(request.ttl);
   if (slot == nullptr) {
-    environment_.deferred.complete<void>(
+    environment_.deferred.complete(
         std::move(done),
         fail(Errc::resource_exhausted,
              "each TTL in use needs its own ZooKeeper session, and this client has " +
@@ -312,40 +311,27 @@ void Locks::grant_lease(const LeaseRequest& request, Backend::Done<void> done) {
   lease = {.ttl = request.ttl, .slot = slot->number, .deadline = Clock::now() + request.ttl};
   call_later(lease.deadline, [this, id = request.id] { check_deadline(id); });
   if (slot->is_accepted) {
-    environment_.deferred.complete<void>(std::move(done), {});
+    environment_.deferred.complete(std::move(done), {});
   } else if (slot->rejection) {
-    environment_.deferred.complete<void>(std::move(done), std::unexpected(*slot->rejection));
+    environment_.deferred.complete(std::move(done), std::unexpected(*slot->rejection));
   } else {
     slot->pending_grants.emplace_back(request.id, std::move(done));
   }
 }
 
-/// One batch of renewals, with one request per session.
-struct Locks::Renewal {
-  Renewed alive{};
-  Backend::Done<Renewed> done{};
-  std::optional<Error> error{};
-  std::size_t parts_left = 1;  ///< Pending requests, plus one while they are being sent.
-
-  void part_done(DeferredCallbacks& deferred) {
-    if (--parts_left > 0) {
-      return;
-    }
-    deferred.complete<Renewed>(std::move(done),
-                               error ? Result<Renewed>(std::unexpected(*error)) : std::move(alive));
-  }
-};
-
 // The deadline is extended before the reply: the client itself counts the TTL from before the
 // request, so its own deadline is the earlier one.
 void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
-  const auto renewal = std::make_shared<Renewal>();
-  renewal->alive.assign(leases.size(), false);
-  renewal->done = std::move(done);
+  const auto renewal = std::make_shared<FanIn<Renewed>>(
+      [this, done = std::move(done)](Result<Renewed> renewed) mutable {
+        environment_.deferred.complete(std::move(done), std::move(renewed));
+      },
+      Renewed(leases.size(), true));
   std::map<Number, std::vector<std::size_t>> parts;
   for (std::size_t index = 0; index < leases.size(); ++index) {
     const auto it = leases_.find(leases[index]);
     if (it == leases_.end()) {
+      mark_lost(*renewal, index);
       continue;
     }
     it->second.deadline = Clock::now() + it->second.ttl;
@@ -354,28 +340,28 @@ void Locks::renew(std::vector<LeaseId> leases, Backend::Done<Renewed> done) {
   for (auto& [slot, indexes] : parts) {
     renew_part(renewal, slot, std::move(indexes));
   }
-  renewal->part_done(environment_.deferred);
+  renewal->part_done();
 }
 
-void Locks::renew_part(const std::shared_ptr<Renewal>& renewal, Number slot,
+void Locks::renew_part(const std::shared_ptr<FanIn<Renewed>>& renewal, Number slot,
                        std::vector<std::size_t> indexes) {
   auto& session = *slots_.at(slot).session;
   if (!session.is_connected()) {
-    renewal->error = {.code = Errc::unavailable, .detail = "no connection to ZooKeeper"};
+    renewal->fail({.code = Errc::unavailable, .detail = "no connection to ZooKeeper"});
     return;
   }
-  ++renewal->parts_left;
+  renewal->add();
   // Only the leader knows whether the session is alive; a partitioned follower would confirm it for
   // a while.
   session.connection().sync([this, renewal, indexes = std::move(indexes)](const Reply& reply) {
-    if (reply.code == ZOK) {
+    if (reply.code == ZSESSIONEXPIRED) {
       for (const auto index : indexes) {
-        renewal->alive[index] = true;
+        mark_lost(*renewal, index);
       }
-    } else if (reply.code != ZSESSIONEXPIRED) {
-      renewal->error = error_from(reply.code, hosts_of(environment_.address));
+    } else if (reply.code != ZOK) {
+      renewal->fail(error_from(reply.code, hosts_of(environment_.address)));
     }
-    renewal->part_done(environment_.deferred);
+    renewal->part_done();
   });
 }
 
@@ -399,7 +385,7 @@ void Locks::check_deadline(LeaseId id) {
 void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   const auto it = leases_.find(id);
   if (it == leases_.end()) {
-    environment_.deferred.complete<void>(std::move(done), {});
+    environment_.deferred.complete(std::move(done), {});
     return;
   }
   const auto lease = std::move(it->second);
@@ -409,30 +395,26 @@ void Locks::revoke(LeaseId id, Backend::Done<void> done) {
   slot.idle_since = Clock::now();
   for (auto& [waiting, granted] : slot.pending_grants) {
     if (waiting == id) {
-      environment_.deferred.complete<void>(std::move(granted), std::unexpected(session_ended()));
+      environment_.deferred.complete(std::move(granted), std::unexpected(session_ended()));
     }
   }
   std::erase_if(slot.pending_grants, [&](const auto& one) { return one.first == id; });
-  struct Parts {
-    Backend::Done<void> done;
-    std::size_t left;
-    Result<void> result{};
-  };
-  const auto parts = std::make_shared<Parts>(std::move(done), lease.holds.size() + 1);
-  const auto part_done = [this, parts](const Result<void>& answer) {
-    // A node that is gone counts as released.
-    if (!answer && answer.error() != Errc::not_held) {
-      parts->result = answer;
-    }
-    if (--parts->left == 0) {
-      environment_.deferred.complete<void>(std::move(parts->done), std::move(parts->result));
-    }
-  };
+  const auto parts =
+      std::make_shared<FanIn<void>>([this, done = std::move(done)](Result<void> result) mutable {
+        environment_.deferred.complete(std::move(done), std::move(result));
+      });
   for (const auto number : lease.holds) {
     settle(*find(number), fail(Errc::lease_lost, "the lease of this wait ended; retry"));
-    release_hold(number, part_done);
+    parts->add();
+    release_hold(number, [parts](const Result<void>& answer) {
+      // A node that is gone counts as released.
+      if (!answer && answer.error() != Errc::not_held) {
+        parts->fail(answer.error());
+      }
+      parts->part_done();
+    });
   }
-  part_done({});
+  parts->part_done();
 }
 
 // Callbacks are deferred, so they run after the strand is unlocked.

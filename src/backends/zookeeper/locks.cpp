@@ -30,7 +30,7 @@ Locks::Locks(Environment environment) : environment_(std::move(environment)) {}
 void Locks::acquire(AcquireRequest request, Backend::Done<Granted> done) {
   const auto it = leases_.find(request.lease);
   if (it == leases_.end()) {
-    environment_.deferred.complete<Granted>(std::move(done), std::unexpected(lease_ended()));
+    environment_.deferred.complete(std::move(done), std::unexpected(lease_ended()));
     return;
   }
   if (try_reenter(it->second, request, done)) {
@@ -74,11 +74,11 @@ bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Gra
       continue;  // Shared holds do not conflict.
     }
     if (request.spec->self_conflict == SelfConflict::refuse) {
-      environment_.deferred.complete<Granted>(
+      environment_.deferred.complete(
           std::move(done),
           fail(Errc::deadlock, '"' + item.name + "\": the lease would block itself"));
     } else if (!is_covered) {
-      environment_.deferred.complete<Granted>(
+      environment_.deferred.complete(
           std::move(done),
           fail(Errc::unsupported,
                '"' + item.name + "\": ZooKeeper does not support upgrade; unlock, then lock()"));
@@ -88,8 +88,7 @@ bool Locks::try_reenter(Lease& lease, AcquireRequest& request, Backend::Done<Gra
       if (hold->granted) {
         auto granted = *hold->granted;
         granted.count = static_cast<std::uint32_t>(hold->requests.size());
-        environment_.deferred.complete<Granted>(std::exchange(hold->requests.back().done, nullptr),
-                                                granted);
+        environment_.deferred.complete(std::exchange(hold->requests.back().done, nullptr), granted);
       }
     }
     return true;
@@ -141,7 +140,7 @@ void Locks::claim_decided(Number number, Result<Grant> grant) {
 void Locks::settle(Hold& hold, const Result<Granted>& answer) {
   for (auto& entry : hold.requests) {
     if (entry.done) {
-      environment_.deferred.complete<Granted>(std::exchange(entry.done, nullptr), answer);
+      environment_.deferred.complete(std::exchange(entry.done, nullptr), answer);
     }
   }
 }
@@ -160,17 +159,17 @@ void Locks::abandon(LeaseId lease, RequestId request) {
   by_request_.erase(it);
   hold->requests.erase(entry);
   if (!hold->requests.empty()) {
-    environment_.deferred.complete<Granted>(std::move(done), fail(Errc::cancelled));
+    environment_.deferred.complete(std::move(done), fail(Errc::cancelled));
     return;
   }
   if (!session_of(*hold)->is_connected()) {
     // Without a connection the caller gets `cancelled` now; a node that may exist is deleted later.
-    environment_.deferred.complete<Granted>(std::move(done), fail(Errc::cancelled));
+    environment_.deferred.complete(std::move(done), fail(Errc::cancelled));
     release_hold(number, [](const Result<void>&) {});
     return;
   }
   release_hold(number, [this, done = std::move(done)](const Result<void>&) mutable {
-    environment_.deferred.complete<Granted>(std::move(done), fail(Errc::cancelled));
+    environment_.deferred.complete(std::move(done), fail(Errc::cancelled));
   });
 }
 
@@ -180,7 +179,7 @@ void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   const auto it = by_request_.find(RequestKey{.lease = request.lease, .request = request.acquired});
   auto* const hold = it == by_request_.end() ? nullptr : find(it->second);
   if (hold == nullptr || hold->is_releasing) {
-    environment_.deferred.complete<void>(std::move(done), fail(Errc::not_held));
+    environment_.deferred.complete(std::move(done), fail(Errc::not_held));
     return;
   }
   const auto number = it->second;
@@ -189,11 +188,11 @@ void Locks::release(const ReleaseRequest& request, Backend::Done<void> done) {
   by_request_.erase(it);
   // Other acquires of this hold are not released yet, so its node stays.
   if (!hold->requests.empty()) {
-    environment_.deferred.complete<void>(std::move(done), {});
+    environment_.deferred.complete(std::move(done), {});
     return;
   }
   release_hold(number, [this, done = std::move(done)](Result<void> answer) mutable {
-    environment_.deferred.complete<void>(std::move(done), std::move(answer));
+    environment_.deferred.complete(std::move(done), std::move(answer));
   });
 }
 

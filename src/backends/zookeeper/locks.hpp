@@ -14,6 +14,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include "backends/backend.hpp"
+#include "backends/fan_in.hpp"
 #include "backends/zookeeper/connection.hpp"
 #include "backends/zookeeper/session.hpp"
 #include "backends/zookeeper/strand.hpp"
@@ -127,8 +128,6 @@ class Locks {
     Result<void> release_result{};
     std::vector<std::move_only_function<void(Result<void>)>> on_released{};
   };
-  /// One batch of renewals.
-  struct Renewal;
   /// One pending query for holders.
   struct HoldersQuery;
 
@@ -197,7 +196,7 @@ class Locks {
   void check_deadline(LeaseId lease);
   /// Reports changes of the main session's connection state.
   void report_connection();
-  void renew_part(const std::shared_ptr<Renewal>& renewal, Number slot,
+  void renew_part(const std::shared_ptr<FanIn<Renewed>>& renewal, Number slot,
                   std::vector<std::size_t> indexes);
   /// Runs a job on the strand at that time, unless this object has ended.
   void call_later(TimerThread::Clock::time_point when, Strand::Job job);

@@ -52,14 +52,14 @@ struct Locks::HoldersQuery {
 };
 
 void Locks::fail_query(HoldersQuery& query) {
-  environment_.deferred.complete<std::vector<Holder>>(
-      std::move(query.done), fail(Errc::unavailable, "the session at ZooKeeper ended"));
+  environment_.deferred.complete(std::move(query.done),
+                                 fail(Errc::unavailable, "the session at ZooKeeper ended"));
 }
 
 void Locks::holders(const std::string& name, Backend::Done<std::vector<Holder>> done) {
   if (main_slot_ == 0) {
-    environment_.deferred.complete<std::vector<Holder>>(
-        std::move(done), fail(Errc::unavailable, "no ZooKeeper session; retry"));
+    environment_.deferred.complete(std::move(done),
+                                   fail(Errc::unavailable, "no ZooKeeper session; retry"));
     return;
   }
   const Number number = ++last_number_;
@@ -79,8 +79,8 @@ void Locks::holders(const std::string& name, Backend::Done<std::vector<Holder>> 
     }
     if (reply.code != ZOK && reply.code != ZNONODE) {
       auto requested = queries_.extract(it).mapped();
-      environment_.deferred.complete<std::vector<Holder>>(
-          std::move(requested->done), std::unexpected(error_from(reply.code, requested->folder)));
+      environment_.deferred.complete(std::move(requested->done),
+                                     std::unexpected(error_from(reply.code, requested->folder)));
       return;
     }
     for (const auto one : front_of(reply.names)) {
@@ -118,8 +118,7 @@ void Locks::query_each(Number number) {
       return;
     }
     const auto ended = queries_.extract(it).mapped();
-    environment_.deferred.complete<std::vector<Holder>>(std::move(ended->done),
-                                                        std::move(ended->found));
+    environment_.deferred.complete(std::move(ended->done), std::move(ended->found));
   };
   for (const auto& path : query->paths) {
     slots_.at(main_slot_).session->get(path, [query, part_done](const Reply& reply) {

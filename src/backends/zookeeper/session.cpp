@@ -330,4 +330,9 @@ Session::Claim* Session::find(ClaimId id) {
   return is_ended_ || it == claims_.end() ? nullptr : it->second.get();
 }
 
+Session::Claim* Session::find_wanted(ClaimId id) {
+  auto* const claim = find(id);
+  return claim == nullptr || claim->is_withdrawn || claim->rejection ? nullptr : claim;
+}
+
 }  // namespace tenure::backends::zookeeper

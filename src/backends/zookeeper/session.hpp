@@ -213,6 +213,8 @@ class Session {
 
   /// Null if the claim or the session has ended.
   [[nodiscard]] Claim* find(ClaimId id);
+  /// Null also if the node is deleted or is being deleted by this client.
+  [[nodiscard]] Claim* find_wanted(ClaimId id);
   [[nodiscard]] Folder& folder_of(const Claim& claim) { return folders_[claim.spec.folder]; }
   [[nodiscard]] std::uint64_t next_sequence() noexcept { return ++sequence_; }
 

@@ -112,8 +112,8 @@ void Session::node_event(Connection::Event event, std::string_view path) {
 }
 
 void Session::deleted_externally(ClaimId id) {
-  auto* const claim = find(id);
-  if (claim == nullptr || claim->is_withdrawn || claim->rejection) {
+  auto* const claim = find_wanted(id);
+  if (claim == nullptr) {
     return;  // The reply to the own deletion is in flight.
   }
   const auto name = claim->spec.folder;
@@ -149,9 +149,8 @@ void Session::watch_own_due() {
 }
 
 void Session::watch_own(ClaimId id) {
-  auto* const claim = find(id);
-  if (claim == nullptr || claim->stage != Stage::exists || claim->is_withdrawn ||
-      claim->rejection) {
+  auto* const claim = find_wanted(id);
+  if (claim == nullptr || claim->stage != Stage::exists) {
     return;
   }
   const auto path = claim->spec.folder + '/' + claim->node;
@@ -167,27 +166,27 @@ void Session::watch_own(ClaimId id) {
 }
 
 void Session::call_with_retry(Request request, ReplyCallback on_reply) {
-  if (!is_connected()) {
+  const auto call_when_connected = [this](Request again, ReplyCallback callback) {
     when_connected_.push_back(
-        [this, request = std::move(request), on_reply = std::move(on_reply)]() mutable {
-          call_with_retry(std::move(request), std::move(on_reply));
+        [this, again = std::move(again), callback = std::move(callback)]() mutable {
+          call_with_retry(std::move(again), std::move(callback));
         });
+  };
+  if (!is_connected()) {
+    call_when_connected(std::move(request), std::move(on_reply));
     return;
   }
-  auto retry = [this, request, on_reply = std::move(on_reply)](const Reply& reply) mutable {
+  request([this, call_when_connected, request,
+           on_reply = std::move(on_reply)](const Reply& reply) mutable {
     if (is_ended_ || is_session_over(reply.code)) {
       return;
     }
     if (is_connection_lost(reply.code)) {
-      when_connected_.push_back(
-          [this, request = std::move(request), on_reply = std::move(on_reply)]() mutable {
-            call_with_retry(std::move(request), std::move(on_reply));
-          });
+      call_when_connected(std::move(request), std::move(on_reply));
       return;
     }
     on_reply(reply);
-  };
-  request(std::move(retry));
+  });
 }
 
 void Session::list(std::string folder, Connection::Watch watch, ReplyCallback on_reply) {

@@ -51,8 +51,8 @@ void Session::refreshed(const std::string& name, std::uint64_t requested_at, con
   }
   const absl::flat_hash_set<std::string_view> there(reply.names.begin(), reply.names.end());
   for (const auto id : folder.view.ours()) {
-    auto* const claim = find(id);
-    if (claim == nullptr || claim->is_withdrawn || claim->rejection) {
+    auto* const claim = find_wanted(id);
+    if (claim == nullptr) {
       continue;
     }
     if (is_refused && !claim->is_granted) {
@@ -109,9 +109,8 @@ void Session::recover_unconfirmed(const std::string& name, const Reply& reply) {
 // A blocker seen in a stale view may be gone, so the folder is listed before the blocker is watched
 // or a try_lock is refused.
 void Session::evaluate(ClaimId id, Knowledge knowledge) {
-  auto* const claim = find(id);
-  if (claim == nullptr || claim->stage != Stage::exists || claim->is_granted ||
-      claim->is_withdrawn || claim->rejection) {
+  auto* const claim = find_wanted(id);
+  if (claim == nullptr || claim->stage != Stage::exists || claim->is_granted) {
     return;
   }
   auto& folder = folder_of(*claim);
@@ -176,8 +175,7 @@ void Session::watch(const std::string& name, Folder& folder, const std::string& 
           node_deleted(name, node);  // The blocker is gone: evaluate again at once.
         } else if (!is_connection_lost(reply.code) && !is_session_over(reply.code)) {
           for (const auto id : it->second.view.ours()) {
-            if (auto* const claim = find(id); claim != nullptr && !claim->is_granted &&
-                                              !claim->is_withdrawn && !claim->rejection) {
+            if (auto* const claim = find_wanted(id); claim != nullptr && !claim->is_granted) {
               refuse(id, *claim, error_from(reply.code, name + '/' + node));
             }
           }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,13 +27,19 @@ class Strand {
   virtual void dispatch(Job job) = 0;
 };
 
+/// Base class of a backend whose work runs on a strand.
+class StrandBackend : public Backend, protected Strand {
+ protected:
+  void post(Job job) { dispatch(std::move(job)); }
+};
+
 /// Callbacks deferred until the strand is unlocked: user code never runs while its mutex is held.
 /// Not thread safe: used on the strand.
 class DeferredCallbacks {
  public:
   void add(Strand::Job call) { calls_.push_back(std::move(call)); }
   template <class T>
-  void complete(Backend::Done<T> done, Result<T> answer) {
+  void complete(Backend::Done<T> done, std::type_identity_t<Result<T>> answer) {
     add([done = std::move(done), answer = std::move(answer)]() mutable {
       done(std::move(answer));
     });

@@ -1,51 +1,49 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 
 #include "backends/redis/pipeline.hpp"
 #include "backends/redis/replication_barrier.hpp"
-#include "backends/redis/slots.hpp"
 #include "backends/redis/subscriber.hpp"
 
 namespace tenure::backends::redis {
 
-/// Connections to one cluster node: a pipeline for commands, a subscriber for notifications and,
-/// once WAIT is needed, a replication barrier. Runs on the loop's thread.
-class ClusterNode {
+/// Connections to one server: a pipeline for commands, a subscriber for notifications and, once
+/// WAIT is needed, a replication barrier. Runs on the loop's thread.
+class ServerConnections {
  public:
   /// Events for the router.
   struct Callbacks {
     /// Pipeline and subscriber are connected or reconnected.
-    std::function<void(const ClusterNode&)> ready;
+    std::function<void()> ready;
     /// A connection was lost, or could not be made.
     std::function<void(const Error&)> disconnected;
     /// The pipeline or the barrier has no unanswered command.
     std::function<void()> idle;
-    /// Problem of the node's configuration.
+    /// Problem of the server's configuration.
     std::function<void(std::string)> warning;
-    /// Message published to the channel of this node.
+    /// Message published to the channel.
     std::function<void(std::string_view)> message;
-    /// The node did not execute the command; `words` is its error reply. `replicas`: as in
-    /// run_replicated(), 0 otherwise.
-    std::function<void(Command, std::uint32_t replicas, std::string_view words, const ClusterNode&)>
-        redirected;
+    /// The server did not execute the command; the text is its error reply. Not set: an error like
+    /// any other.
+    std::function<void(Command, std::string_view)> redirected{};
   };
 
-  /// `server`: endpoint and options of this node. `channel`: prefix of the channel name; the node's
-  /// id is appended.
-  ClusterNode(boost::asio::io_context& loop, SlotTable::Owner owner, ServerOptions server,
-              const std::string& channel, Callbacks callbacks);
+  /// `channel`: channel of the notifications.
+  ServerConnections(boost::asio::io_context& loop, ServerOptions server, const std::string& channel,
+                    Callbacks callbacks);
+  ServerConnections(const ServerConnections&) = delete;
+  ServerConnections& operator=(const ServerConnections&) = delete;
+  ~ServerConnections() = default;
 
-  /// Starts both connections.
+  /// Starts pipeline and subscriber.
   void start();
-  [[nodiscard]] const SlotTable::Owner& owner() const noexcept { return owner_; }
   /// Pipeline and subscriber are connected.
   [[nodiscard]] bool is_ready() const noexcept {
     return pipeline_->is_ready() && subscriber_.is_ready();
@@ -54,24 +52,22 @@ class ClusterNode {
   [[nodiscard]] bool is_connected() const noexcept { return pipeline_->is_ready(); }
   /// No command is unanswered.
   [[nodiscard]] bool is_idle() const;
-  /// Queues a command for the next flush().
-  void run(Command&& command) { pipeline_->run(std::move(command)); }
-  /// See CommandRouter::run_replicated().
-  void run_replicated(Command command, std::uint32_t replicas);
+  /// See CommandRouter::run().
+  void run(Command&& command);
   void flush() { pipeline_->flush(); }
+  /// Moves all connections to this endpoint.
+  void move_to(const Endpoint& endpoint);
   /// Closes all connections; unanswered commands fail with this error.
   void stop(const Error& why);
   /// Closes all connections; returns the unanswered commands.
-  [[nodiscard]] std::vector<ReplicationBarrier::Entry> retire();
+  [[nodiscard]] std::vector<Command> retire();
 
  private:
   void ready();
 
   /// Event loop that runs all handlers.
   boost::asio::io_context& loop_;
-  /// Id and endpoint of the node in the slot table.
-  const SlotTable::Owner owner_;
-  /// Connection options of the node.
+  /// Connection options of the server.
   const ServerOptions server_;
   /// Callbacks of the router.
   const Callbacks callbacks_;
@@ -79,7 +75,7 @@ class ClusterNode {
   std::shared_ptr<Pipeline> pipeline_;
   /// Connection for notifications.
   Subscriber subscriber_;
-  /// Connection for WAIT; created by the first run_replicated().
+  /// Connection for WAIT; created by the first command that needs it.
   std::unique_ptr<ReplicationBarrier> barrier_;
 };
 
