@@ -180,15 +180,19 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   auto& lease = it->second;
   lease.ttl = request.ttl;
   lease.touched = sys::BootClock::now();
+  lease.tracking = request.tracking;
   struct Parts {
     Backend::Done<void> done;
     ExtendResult worst = ExtendResult::yes;
     std::size_t left = 1;
   };
   const auto parts = std::make_shared<Parts>(Parts{.done = std::move(done)});
-  const auto part_done = [this, parts] {
+  const auto part_done = [this, parts, request] {
     if (--parts->left > 0) {
       return;
+    }
+    if (request.tracking == LeaseTracking::ended) {
+      untrack(request.lease);
     }
     switch (parts->worst) {
       case ExtendResult::yes: parts->done({}); break;
@@ -207,6 +211,16 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     });
   }
   part_done();
+}
+
+void Locks::untrack(LeaseId id) {
+  const auto lease = leases_.extract(id);
+  if (!lease) {
+    return;
+  }
+  for (const auto& [request, held] : lease.mapped().holds) {
+    hold_ended(held.spec->items.front().name);
+  }
 }
 
 // Release.
@@ -350,7 +364,9 @@ void Locks::end() {
   }
   std::vector<LeaseId> ids;
   for (const auto& [id, lease] : leases_) {
-    ids.push_back(id);
+    if (lease.tracking == LeaseTracking::kept) {
+      ids.push_back(id);
+    }
   }
   for (const auto id : ids) {
     revoke(id, [](const Result<void>&) {});
