@@ -91,11 +91,18 @@ struct ReleaseRequest {
   std::shared_ptr<const AcquireSpec> spec{};
 };
 
+/// Whether the client still looks after a lease.
+enum class LeaseTracking : std::uint8_t {
+  kept,
+  ended,  ///< No longer: neither renewals nor the destructor affect it, and its TTL ends it.
+};
+
 /// Renews a lease and changes its TTL.
 struct TtlRequest {
   LeaseId lease{};
   RequestId request{};
   std::chrono::milliseconds ttl{};
+  LeaseTracking tracking = LeaseTracking::kept;
 };
 
 /// Changes a hold of one name or range to a weaker mode.

@@ -1,6 +1,7 @@
 #include "client/acquire.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "client/pending_acquire.hpp"
@@ -93,6 +94,35 @@ Acquired finish(const LockSpec& spec, PendingAcquire& pending, sys::BootTime beg
   return hold;
 }
 
+/// TTL of a lease whose hold must last for LockOptions::hold_at_least.
+std::chrono::milliseconds longest_ttl(const LockSpec& spec) {
+  return std::max(spec.ttl, spec.hold_at_least);
+}
+
+/// Completes a grant with LockOptions::hold_at_least: `renewed` is the reply to a renewal with
+/// longest_ttl(). `granted`: time of the grant. Without a confirmed renewal the hold is released.
+Acquired finish_renewal(const LockSpec& spec, std::shared_ptr<Hold> hold, Result<void> renewed,
+                        sys::BootTime granted) {
+  if (!renewed) {
+    hold->drop();
+    return std::unexpected(explain(std::move(renewed).error(), spec, *hold->lease()));
+  }
+  hold->keep_until(granted + spec.hold_at_least);
+  return hold;
+}
+
+/// finish() and the renewal, with a blocked thread.
+Acquired finish_and_renew(const LockSpec& spec, PendingAcquire& pending, sys::BootTime began) {
+  auto acquired = finish(spec, pending, began);
+  if (!acquired || spec.hold_at_least == std::chrono::milliseconds::zero()) {
+    return acquired;
+  }
+  auto& session = *spec.session;
+  const auto granted = session.clock().now();
+  auto renewed = session.renew((*acquired)->lease(), longest_ttl(spec));
+  return finish_renewal(spec, *std::move(acquired), std::move(renewed), granted);
+}
+
 /// Blocks until the request is settled. After the deadline or a cancellation it leaves the wait
 /// queue, and waits at most another request_timeout for the confirmation.
 void wait_for(Session& session, PendingAcquire& pending, const WaitLimits& wait) {
@@ -125,6 +155,45 @@ bool pause(std::chrono::nanoseconds length, const std::stop_token& cancel) {
   return !cancel.stop_requested();
 }
 
+/// Renewal for LockOptions::hold_at_least after a grant, without a blocked thread. The first of its
+/// reply and its timeout counts. Owned by the callback of the backend.
+struct AsyncRenewal {
+  std::shared_ptr<const LockSpec> spec;
+  std::shared_ptr<Hold> hold;
+  std::move_only_function<void(Acquired)> done;
+  sys::BootTime granted;
+  std::atomic<bool> is_settled = false;
+
+  static void start(std::shared_ptr<const LockSpec> spec, std::shared_ptr<Hold> hold,
+                    std::move_only_function<void(Acquired)> done) {
+    auto& session = *spec->session;
+    const auto granted = session.clock().now();
+    const auto ttl = longest_ttl(*spec);
+    const auto renewal =
+        std::make_shared<AsyncRenewal>(std::move(spec), std::move(hold), std::move(done), granted);
+    session.renewer().call_at(
+        granted + session.request_timeout(), renewal->hold, [weak = std::weak_ptr(renewal)] {
+          if (const auto waiting = weak.lock()) {
+            settle(waiting, fail(Errc::unavailable, "no reply to the renewal after the grant"));
+          }
+        });
+    session.renewer().set_ttl(
+        renewal->hold->lease(), session.fresh_request(), ttl,
+        [renewal](Result<void> answer) { settle(renewal, std::move(answer)); });
+  }
+
+  /// On any thread; `done` runs on the callback thread.
+  static void settle(const std::shared_ptr<AsyncRenewal>& renewal, Result<void> answer) {
+    if (renewal->is_settled.exchange(true)) {
+      return;
+    }
+    renewal->spec->session->callbacks().post([renewal, answer = std::move(answer)]() mutable {
+      std::exchange(renewal->done, {})(finish_renewal(*renewal->spec, std::move(renewal->hold),
+                                                      std::move(answer), renewal->granted));
+    });
+  }
+};
+
 /// Request that a coroutine waits for. Keeps the session alive until it is settled. Owned by its
 /// completion callback. settle() runs once, on the callback thread.
 struct AsyncAcquire {
@@ -138,7 +207,11 @@ struct AsyncAcquire {
     // Waits for a cancellation that runs on another thread, and prevents later ones.
     on_cancel.reset();
     auto acquired = finish(*spec, *request, began);
-    std::exchange(done, {})(std::move(acquired));
+    if (acquired && spec->hold_at_least > std::chrono::milliseconds::zero()) {
+      AsyncRenewal::start(spec, *std::move(acquired), std::exchange(done, {}));
+    } else {
+      std::exchange(done, {})(std::move(acquired));
+    }
   }
 };
 
@@ -182,7 +255,7 @@ Acquired acquire(const LockSpec& spec, const WaitLimits& wait) {
     if (!pending->is_settled()) {
       wait_for(session, *pending, wait);
     }
-    auto acquired = finish(spec, *pending, began);
+    auto acquired = finish_and_renew(spec, *pending, began);
     // A pooled lease may have expired unnoticed, for example while the machine was suspended. One
     // retry is enough, because a new lease is not from the pool.
     const bool is_stale = !acquired && acquired.error() == Errc::lease_lost &&
@@ -230,8 +303,10 @@ std::optional<Acquired> acquire_async(std::shared_ptr<const LockSpec> spec,
   auto& session = *spec->session;
   const auto began = session.clock().now();
   auto request = start_acquire(*spec, backends::Queue::wait, Session::Freshness::any);
-  // Granted or refused at once: the coroutine continues without a switch of threads.
-  if (request->is_settled()) {
+  // Granted or refused at once: the coroutine continues without a switch of threads. A renewal
+  // after the grant needs the callback thread.
+  const bool renews = spec->hold_at_least > std::chrono::milliseconds::zero();
+  if (request->is_settled() && !renews) {
     return finish(*spec, *request, began);
   }
   const auto async = std::make_shared<AsyncAcquire>();

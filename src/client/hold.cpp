@@ -166,18 +166,23 @@ void Hold::drop() noexcept {
 }
 
 void Hold::send_release(Waiter waiter) {
+  auto done = [self = std::static_pointer_cast<Hold>(shared_from_this()),
+               waiter](Result<void> answer) { self->on_released(waiter, std::move(answer)); };
+  if (const auto now = session_.clock().now(); now < kept_until_) {
+    session_.leave_lease(lease_, std::chrono::ceil<std::chrono::milliseconds>(kept_until_ - now),
+                         std::move(done));
+    return;
+  }
   // The service counts each upgrade as one more acquisition. These go first: the last release,
   // whose reply the caller awaits, then frees the lock.
   for (auto extra = releases_.load(); extra > 1; --extra) {
     send_one_release();
   }
-  const auto self = std::static_pointer_cast<Hold>(shared_from_this());
-  send_one_release(
-      [self, waiter](Result<void> answer) { self->on_released(waiter, std::move(answer)); });
+  send_one_release(std::move(done));
 }
 
 void Hold::on_released(Waiter waiter, Result<void> answer) {
-  if (!is_lease_shared_) {
+  if (!is_lease_shared_ && !lease_->has_ended()) {
     // Before the caller continues, so that its next acquire can reuse the lease.
     session_.free_lease(lease_, answer.has_value());
   }

@@ -18,6 +18,7 @@
 #include "client/completion.hpp"
 #include "client/lease_record.hpp"
 #include "client/lock_spec.hpp"
+#include "sys/boot_clock.hpp"
 #include "sys/latch.hpp"
 
 namespace tenure::detail {
@@ -56,6 +57,9 @@ class Hold : public Dependent {
     report_.attempts = attempts;
     report_.waited = waited;
   }
+  /// The service keeps the lock until then, even if it is released earlier. REQUIRES: no other
+  /// thread has a reference yet.
+  void keep_until(sys::BootTime end) noexcept { kept_until_ = end; }
   /// Request id of the acquisition, which identifies the hold in the service.
   [[nodiscard]] backends::RequestId request() const noexcept { return request_; }
 
@@ -96,7 +100,8 @@ class Hold : public Dependent {
   [[nodiscard]] Result<void> leave();
   /// Recipient of the reply to a release.
   enum class Waiter : std::uint8_t { none, thread, coroutine };
-  /// Sends all releases_ releases. The callback of the last one keeps the hold alive.
+  /// Sends all releases_ releases, or before kept_until_ a last renewal until then. The callback of
+  /// the last request keeps the hold alive.
   void send_release(Waiter waiter);
   /// Frees the lease of the hold, then passes the reply on. Runs on a thread of the backend.
   void on_released(Waiter waiter, Result<void> answer);
@@ -115,6 +120,8 @@ class Hold : public Dependent {
   /// Request id of the acquisition.
   const backends::RequestId request_;
   AcquisitionReport report_;
+  /// End of LockOptions::hold_at_least.
+  sys::BootTime kept_until_{};
   /// Whether the lease belongs to a Lease of the user; otherwise the hold frees it.
   const bool is_lease_shared_;
   /// User callback for a lease at risk, or null.

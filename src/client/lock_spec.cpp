@@ -107,6 +107,9 @@ std::optional<Error> check_capabilities(const std::vector<Item>& items, const Lo
   if (options.min_replicas > 0) {
     needed.push_back(Capability::replicas);
   }
+  if (options.hold_at_least > std::chrono::milliseconds::zero()) {
+    needed.push_back(Capability::new_ttl);
+  }
   const auto missing = std::ranges::find_if(
       needed, [&](Capability capability) { return !capabilities.has(capability); });
   if (missing == needed.end()) {
@@ -154,6 +157,20 @@ std::optional<Error> check_items(const std::vector<Item>& items, const Session& 
   return std::nullopt;
 }
 
+std::optional<Error> check_hold_at_least(const LockOptions& options,
+                                         const backends::Limits& limits) {
+  const auto at_least = options.hold_at_least;
+  if (at_least < std::chrono::milliseconds::zero() || at_least > limits.ttl_max) {
+    return invalid("hold_at_least must be from 0 to " + std::to_string(limits.ttl_max.count()) +
+                   " ms, the longest TTL of this service; got " + std::to_string(at_least.count()) +
+                   " ms");
+  }
+  if (at_least > std::chrono::milliseconds::zero() && options.lease) {
+    return invalid("hold_at_least needs a lease of its own; remove LockOptions::lease");
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> check_options(const LockOptions& options, const backends::Limits& limits) {
   if (options.metadata.size() > limits.metadata_bytes_max) {
     return invalid("metadata has " + std::to_string(options.metadata.size()) + " bytes; at most " +
@@ -174,6 +191,9 @@ std::optional<Error> check_options(const LockOptions& options, const backends::L
   }
   if (options.fairness == Fairness::barging && options.reentry == Reentry::counted) {
     return invalid("Fairness::barging does not support Reentry::counted: the lock is a plain key");
+  }
+  if (auto error = check_hold_at_least(options, limits)) {
+    return error;
   }
   return options.lease ? std::nullopt : check_ttl(options.ttl, options.renewals_per_ttl, limits);
 }
@@ -229,6 +249,7 @@ std::shared_ptr<const LockSpec> make_spec(std::shared_ptr<Session> session, std:
   spec.ttl = options.ttl;
   spec.renewals_per_ttl = options.renewals_per_ttl;
   spec.max_wait = options.max_wait;
+  spec.hold_at_least = options.hold_at_least;
   spec.name = describe(items);
   if (options.lease) {
     spec.lease = Factory::shared_lease(*options.lease);

@@ -29,6 +29,8 @@ struct LockSpec {
   std::chrono::milliseconds ttl{};
   int renewals_per_ttl = 0;
   std::optional<std::chrono::milliseconds> max_wait{};
+  /// Minimum time from the grant to the end of the hold in the service; 0: none.
+  std::chrono::milliseconds hold_at_least{};
   std::shared_ptr<SharedLease> lease{};  ///< Explicit lease; null if each hold has its own.
   std::shared_ptr<const std::function<void(const AtRisk&)>> on_at_risk{};
   std::optional<Error> error{};  ///< Error of every acquire, such as an invalid name.

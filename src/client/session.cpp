@@ -146,6 +146,19 @@ void Session::end_lease(const Record& lease, backends::Backend::Done<void> done)
   backend_->revoke_lease(lease->id(), std::move(done));
 }
 
+void Session::leave_lease(const Record& lease, std::chrono::milliseconds ttl,
+                          backends::Backend::Done<void> done) {
+  backend_->set_ttl({.lease = lease->id(),
+                     .request = fresh_request(),
+                     .ttl = std::clamp(ttl, limits_.ttl_min, limits_.ttl_max),
+                     .tracking = backends::LeaseTracking::ended},
+                    [this, lease, done = std::move(done)](Result<void> answer) mutable {
+                      forget(lease->id());
+                      lease->end();
+                      done(std::move(answer));
+                    });
+}
+
 void Session::lose(const Record& lease, backends::Backend::Done<void> revoked) {
   if (is_inherited()) {
     revoked(std::unexpected(backends::inherited_error()));

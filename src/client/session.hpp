@@ -96,6 +96,10 @@ class Session final : public backends::Listener, public LeaseRenewer::Listener {
   /// them.
   void end_lease(
       const Record& lease, backends::Backend::Done<void> done = [](const Result<void>&) {});
+  /// Leaves the lease to end after this time, also if the client is destroyed before. `done`: the
+  /// service has confirmed that. REQUIRES: Capability::new_ttl.
+  void leave_lease(const Record& lease, std::chrono::milliseconds ttl,
+                   backends::Backend::Done<void> done);
   /// Ends the lease as lost: notifies its dependents, and revokes it in the service, which may
   /// still count it. Idempotent.
   void lose(

@@ -161,6 +161,8 @@ void MemoryStore::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     } else if (!std::get<core::Renewed>(applied.outcome).answers.front().ttl) {
       // One lease was asked for, so there is one answer; without a TTL the lease has ended.
       answer = std::unexpected(lease_is_lost(request.lease));
+    } else if (request.tracking == LeaseTracking::ended) {
+      leases_.erase(request.lease);
     }
   }
   drain_notifications();
@@ -374,6 +376,7 @@ void MemoryStore::expire_leases(core::ClusterTime now) {
   // Pending requests of these leases are answered by the notices of this command.
   apply_at(core::Tick{}, now);
   for (const auto lease : expired) {
+    // Without a member for a lease that its client no longer tracks.
     if (auto* listener = listener_of(lease)) {
       notify(leases_.at(lease), [listener, lease] { listener->lease_lost(lease); });
     }

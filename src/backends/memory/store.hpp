@@ -134,7 +134,7 @@ class MemoryStore {
 
   sys::Mutex mutex_;
   core::StateMachine machine_ TENURE_GUARDED_BY(mutex_);
-  /// Member that granted each live lease; receives the loss of the lease.
+  /// Member that granted each live lease, unless it stopped tracking it; receives its loss.
   absl::flat_hash_map<LeaseId, MemberId> leases_ TENURE_GUARDED_BY(mutex_);
   /// Requests in the wait queues of the state machine.
   absl::flat_hash_map<RequestKey, Waiter> waiters_ TENURE_GUARDED_BY(mutex_);

@@ -55,6 +55,8 @@ class LeaseMemberships {
     absl::flat_hash_map<MemberKey, Membership> memberships{};
     /// Requests without a reply, or in a queue.
     std::vector<RequestId> waits{};
+    /// Ended as soon as the pending change of the TTL has its reply.
+    LeaseTracking tracking = LeaseTracking::kept;
   };
 
   /// Adds a lease.

@@ -165,7 +165,11 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     return;
   }
   lease->ttl = request.ttl;
-  auto replied = [done = std::move(done)](const Result<Renewed>& renewed) mutable {
+  lease->tracking = request.tracking;
+  auto replied = [this, request, done = std::move(done)](const Result<Renewed>& renewed) mutable {
+    if (request.tracking == LeaseTracking::ended) {
+      static_cast<void>(memberships_.take(request.lease));
+    }
     if (!renewed) {
       done(std::unexpected(renewed.error()));
     } else {
@@ -224,7 +228,9 @@ void Locks::end() {
         {.encoded = encoder_.remove(*spec, member_key.member), .on_reply = [](const auto&) {}});
   }
   for (const auto lease : memberships_.all()) {
-    revoke(lease, [](const Result<void>&) {});
+    if (memberships_.find(lease)->tracking == LeaseTracking::kept) {
+      revoke(lease, [](const Result<void>&) {});
+    }
   }
   router_.flush();
 }

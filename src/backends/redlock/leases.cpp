@@ -156,7 +156,14 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   auto& lease = it->second;
   lease.ttl = request.ttl;
   lease.touched = sys::BootClock::now();
-  const auto change = std::make_shared<FanIn<void>>(std::move(done));
+  lease.tracking = request.tracking;
+  const auto change = std::make_shared<FanIn<void>>(
+      [this, request, done = std::move(done)](Result<void> changed) mutable {
+        if (request.tracking == LeaseTracking::ended) {
+          untrack(request.lease);
+        }
+        done(std::move(changed));
+      });
   for (const auto& [acquired, held] : lease.holds) {
     change->add();
     extend(held, request.ttl, request.request, [this, change](ExtendResult extended) {
@@ -169,6 +176,16 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
     });
   }
   change->part_done();
+}
+
+void Locks::untrack(LeaseId id) {
+  const auto lease = leases_.extract(id);
+  if (!lease) {
+    return;
+  }
+  for (const auto& [request, held] : lease.mapped().holds) {
+    hold_ended(held.spec->items.front().name);
+  }
 }
 
 // Release.
@@ -301,7 +318,9 @@ void Locks::end() {
   }
   std::vector<LeaseId> ids;
   for (const auto& [id, lease] : leases_) {
-    ids.push_back(id);
+    if (lease.tracking == LeaseTracking::kept) {
+      ids.push_back(id);
+    }
   }
   for (const auto id : ids) {
     revoke(id, [](const Result<void>&) {});

@@ -175,6 +175,8 @@ class Locks {
     absl::btree_map<RequestId, Held> holds{};
     /// Pending requests.
     std::vector<RequestId> waits{};
+    /// Ended as soon as the pending change of the TTL has its replies.
+    LeaseTracking tracking = LeaseTracking::kept;
   };
   /// Result of extending the votes of a hold. unknown: too few servers replied.
   enum class ExtendResult : std::uint8_t { yes, lost, unknown };
@@ -235,6 +237,8 @@ class Locks {
               std::move_only_function<void(ExtendResult)> done);
   /// Votes again on a server that lost the vote of a hold.
   void restore_vote(const Extension& extension, std::size_t server);
+  /// Forgets a lease, whose holds end at their TTL.
+  void untrack(LeaseId id);
   /// Releases a hold on all servers.
   void release_votes(const Held& held, CommandEncoder::Waits waits, Backend::Done<void> done);
   /// Updates the local queue after a hold.

@@ -129,6 +129,7 @@ void TenuredBackend::set_ttl(TtlRequest request, Done<void> done) {
   set.set_lease_id(request.lease.get());
   set.set_request_id(request.request.get());
   set.set_ttl_ms(static_cast<std::uint64_t>(request.ttl.count()));
+  call->tracking = request.tracking;
   send(std::move(call));
 }
 

@@ -150,12 +150,14 @@ void SessionClient::submit(std::vector<PendingCallPtr> calls) {
       observe_ttl(std::chrono::milliseconds(grant.ttl_ms()));
     } else if (operation.has_set_ttl()) {
       observe_ttl(std::chrono::milliseconds(operation.set_ttl().ttl_ms()));
+      if (call->tracking == LeaseTracking::ended) {
+        untrack(operation.set_ttl().lease_id());
+      }
     } else if (operation.has_release()) {
       holds_.released(operation.release());
     } else if (operation.has_revoke_lease()) {
       // Now and not with the outcome: a new stream must not renew a lease that is being revoked.
-      leases_.erase(operation.revoke_lease().id());
-      holds_.lease_ended(operation.revoke_lease().id());
+      untrack(operation.revoke_lease().id());
     }
     pending_.emplace(id, std::move(call));
     ids.push_back(id);
@@ -163,6 +165,11 @@ void SessionClient::submit(std::vector<PendingCallPtr> calls) {
   if (stream_) {
     send_all(ids);
   }
+}
+
+void SessionClient::untrack(std::uint64_t lease) {
+  leases_.erase(lease);
+  holds_.lease_ended(lease);
 }
 
 void SessionClient::send_all(const std::vector<Id>& ids) {
@@ -252,8 +259,7 @@ void SessionClient::received(const v1::SessionResponse& response) {
     connector_->mark_healthy();
   }
   for (const auto lease : response.lost_leases()) {
-    leases_.erase(lease);
-    holds_.lease_ended(lease);
+    untrack(lease);
     if (listener_ != nullptr) {
       listener_->lease_lost(LeaseId{lease});
     }

@@ -41,6 +41,8 @@ struct PendingCall {
   bool is_detached = false;
   /// For an acquire: the server has queued it, so no immediate reply is due.
   bool is_queued = false;
+  /// For a change of the TTL.
+  LeaseTracking tracking = LeaseTracking::kept;
 };
 /// Unique owner; a call is passed on several times and is too large to move each time.
 using PendingCallPtr = std::unique_ptr<PendingCall>;
@@ -116,6 +118,8 @@ class SessionClient : public std::enable_shared_from_this<SessionClient> {
   void complete(PendingCall& call, const v1::Outcome& outcome);
   /// Reports a lease that a renewal found ended.
   void lease_lost(std::uint64_t lease);
+  /// Neither renews the lease on the next stream nor confirms its holds.
+  void untrack(std::uint64_t lease);
   /// Reports which leases are alive; starts confirmation after a restore.
   void complete_renewal(PendingCall& call, const v1::Renewed& renewed);
   /// After a restore from a backup: reports the holds of these leases to the cluster.
