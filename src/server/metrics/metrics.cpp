@@ -61,9 +61,9 @@ class Metrics::Tally {
     }
     take(what_.outcome);
     if (!what_.reached_limit.empty()) {
-      series_.limit_rejected->Add({{"limit", std::string(what_.reached_limit)}}).Increment();
+      series_.limit_rejected.Add({{"limit", std::string(what_.reached_limit)}}).Increment();
     }
-    series_.answers_dropped->Increment(static_cast<double>(what_.answers_dropped));
+    series_.answers_dropped.Increment(static_cast<double>(what_.answers_dropped));
   }
 
  private:
@@ -86,15 +86,15 @@ class Metrics::Tally {
     if (const auto* renewed = std::get_if<core::Renewed>(&outcome)) {
       const auto lost =
           std::ranges::count_if(renewed->answers, [](const auto& answer) { return !answer.ttl; });
-      series_.renewed->Increment(
+      series_.renewed.Increment(
           static_cast<double>(std::ssize(renewed->answers) - static_cast<std::ptrdiff_t>(lost)));
-      series_.renewed_lost->Increment(static_cast<double>(lost));
+      series_.renewed_lost.Increment(static_cast<double>(lost));
     } else if (std::holds_alternative<core::LeaseGranted>(outcome)) {
-      series_.lease_granted->Increment();
+      series_.lease_granted.Increment();
     } else if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
       // run() counts refusals by a limit. Other errors are mistakes of the client.
       if (refused->error.code == Errc::would_block) {
-        series_.would_block->Increment();
+        series_.would_block.Increment();
       }
     }
   }
@@ -108,7 +108,7 @@ class Metrics::Tally {
   void granted(const core::Event& event) {
     count(event, AcquireResult::granted);
     if (const auto waited = tracker_.granted(event)) {
-      series_.acquire_seconds->Observe(in_seconds(*waited));
+      series_.acquire_seconds.Observe(in_seconds(*waited));
     }
   }
 
@@ -116,7 +116,7 @@ class Metrics::Tally {
   void ended(const core::Event& event, ReleaseReason reason) {
     series_.released[static_cast<std::size_t>(reason)]->Increment();
     const auto since = tracker_.held_since(what_.ended[ended_++]);
-    series_.hold_seconds->Observe(in_seconds(event.time - since));
+    series_.hold_seconds.Observe(in_seconds(event.time - since));
   }
 
   /// A request for several items has an event for each; deadlocks are counted per request.
@@ -124,7 +124,7 @@ class Metrics::Tally {
     count(event, result);
     tracker_.left_queue(event);
     if (result == AcquireResult::deadlock && is_new_request(event)) {
-      series_.deadlocks->Increment();
+      series_.deadlocks.Increment();
     }
   }
 
@@ -163,22 +163,22 @@ void Metrics::applied(const core::Applied& what, const core::State& state) {
     tracker_->rebuild(state);
     is_in_step_ = true;
   } else if (const auto expired = tracker_->leases_expired(what, state); expired > 0) {
-    series_->lease_expired->Increment(static_cast<double>(expired));
+    series_->lease_expired.Increment(static_cast<double>(expired));
   }
 }
 
 void Metrics::synced(std::chrono::nanoseconds took, std::size_t entries) {
-  series_->fsync_seconds->Observe(in_seconds(took));
-  series_->fsync_entries->Observe(static_cast<double>(entries));
+  series_->fsync_seconds.Observe(in_seconds(took));
+  series_->fsync_entries.Observe(static_cast<double>(entries));
 }
 
 void Metrics::committed(std::chrono::nanoseconds took, std::size_t commands) {
-  series_->commit_seconds->Observe(in_seconds(took));
-  series_->batch_commands->Observe(static_cast<double>(commands));
+  series_->commit_seconds.Observe(in_seconds(took));
+  series_->batch_commands.Observe(static_cast<double>(commands));
 }
 
 void Metrics::snapshot_taken(std::chrono::nanoseconds took) {
-  series_->snapshot_seconds->Observe(in_seconds(took));
+  series_->snapshot_seconds.Observe(in_seconds(took));
 }
 
 // The commands in the snapshot were not observed, so the tracker no longer matches the state.
@@ -188,7 +188,7 @@ void Metrics::restored(const core::State& /*state*/) {
 
 void Metrics::role_changed(const LogPosition& log) {
   if (log.is_leader) {
-    series_->leader_changes->Increment();
+    series_->leader_changes.Increment();
     // A follower may have installed a snapshot since.
     is_in_step_ = false;
   }
@@ -202,19 +202,19 @@ void Metrics::observe(const View& view) {
   for (std::size_t mode = 0; mode < claim_modes; ++mode) {
     series_->held[mode]->Set(static_cast<double>(view.state.locks.held()[mode]));
   }
-  series_->waiters->Set(static_cast<double>(view.state.locks.waits().size()));
-  series_->leases->Set(static_cast<double>(view.state.leases.all().size()));
-  series_->state_bytes->Set(static_cast<double>(view.state.leases.usage().total().records));
-  series_->state_bytes_limit->Set(static_cast<double>(view.state.limits.state_bytes_max));
-  series_->revision->Set(static_cast<double>(view.state.revision.get()));
-  series_->cluster_version->Set(static_cast<double>(view.state.version.get()));
-  series_->is_leader->Set(view.log.is_leader ? 1 : 0);
-  series_->term->Set(static_cast<double>(view.log.term));
-  series_->commit_index->Set(static_cast<double>(view.log.commit_index));
-  series_->applied_index->Set(static_cast<double>(view.log.applied_index));
-  series_->log_bytes->Set(static_cast<double>(view.log.log_bytes));
-  series_->snapshot_bytes->Set(static_cast<double>(view.log.snapshot_bytes));
-  series_->has_space->Set(view.log.has_space ? 1 : 0);
+  series_->waiters.Set(static_cast<double>(view.state.locks.waits().size()));
+  series_->leases.Set(static_cast<double>(view.state.leases.all().size()));
+  series_->state_bytes.Set(static_cast<double>(view.state.leases.usage().total().records));
+  series_->state_bytes_limit.Set(static_cast<double>(view.state.limits.state_bytes_max));
+  series_->revision.Set(static_cast<double>(view.state.revision.get()));
+  series_->cluster_version.Set(static_cast<double>(view.state.version.get()));
+  series_->is_leader.Set(view.log.is_leader ? 1 : 0);
+  series_->term.Set(static_cast<double>(view.log.term));
+  series_->commit_index.Set(static_cast<double>(view.log.commit_index));
+  series_->applied_index.Set(static_cast<double>(view.log.applied_index));
+  series_->log_bytes.Set(static_cast<double>(view.log.log_bytes));
+  series_->snapshot_bytes.Set(static_cast<double>(view.log.snapshot_bytes));
+  series_->has_space.Set(view.log.has_space ? 1 : 0);
   // Empty for a single node, which has no peers.
   if (ask_peers_) {
     for (const auto& traffic : ask_peers_()) {
@@ -234,21 +234,21 @@ void Metrics::observe_peer(const PeerTraffic& traffic) {
     raise(family.Add({{"peer", peer}, {"direction", "sent"}}), sent);
     raise(family.Add({{"peer", peer}, {"direction", "received"}}), received);
   };
-  series_->peer_connected->Add({{"peer", peer}}).Set(traffic.is_connected ? 1 : 0);
-  raise(series_->peer_connections->Add({{"peer", peer}}), traffic.connections);
-  raise(series_->peer_dropped->Add({{"peer", peer}}), traffic.messages_dropped);
-  both(*series_->peer_bytes, traffic.bytes_sent, traffic.bytes_received);
-  both(*series_->peer_messages, traffic.messages_sent, traffic.messages_received);
-  both(*series_->peer_snapshot_chunks, traffic.snapshot_chunks_sent,
+  series_->peer_connected.Add({{"peer", peer}}).Set(traffic.is_connected ? 1 : 0);
+  raise(series_->peer_connections.Add({{"peer", peer}}), traffic.connections);
+  raise(series_->peer_dropped.Add({{"peer", peer}}), traffic.messages_dropped);
+  both(series_->peer_bytes, traffic.bytes_sent, traffic.bytes_received);
+  both(series_->peer_messages, traffic.messages_sent, traffic.messages_received);
+  both(series_->peer_snapshot_chunks, traffic.snapshot_chunks_sent,
        traffic.snapshot_chunks_received);
 }
 
 std::string Metrics::text() {
-  series_->clock_steering->Set(in_seconds(sys::clock_offset() - series_->clock_offset_at_start));
-  series_->resident_bytes->Set(resident_bytes());
-  series_->open_files->Set(open_files());
+  series_->clock_steering.Set(in_seconds(sys::clock_offset() - series_->clock_offset_at_start));
+  series_->resident_bytes.Set(resident_bytes());
+  series_->open_files.Set(open_files());
   // Prometheus counters only grow.
-  series_->cpu_seconds->Increment(std::max(0.0, cpu_seconds() - series_->cpu_seconds->Value()));
+  series_->cpu_seconds.Increment(std::max(0.0, cpu_seconds() - series_->cpu_seconds.Value()));
   // The series are read one after the other, so those of one scrape may differ by the updates
   // during it.
   return prometheus::TextSerializer().Serialize(series_->registry.Collect());
@@ -268,13 +268,13 @@ Totals Metrics::totals() const {
   Totals totals{.released = released(ReleaseReason::released),
                 .expired = released(ReleaseReason::expired),
                 .forced = released(ReleaseReason::forced),
-                .deadlocks = series_->deadlocks->Value(),
-                .renewed = series_->renewed->Value(),
-                .commands = series_->batch_commands->Collect().histogram.sample_sum,
-                .acquire_seconds = buckets_of(*series_->acquire_seconds),
-                .hold_seconds = buckets_of(*series_->hold_seconds),
-                .commit_seconds = buckets_of(*series_->commit_seconds),
-                .fsync_seconds = buckets_of(*series_->fsync_seconds)};
+                .deadlocks = series_->deadlocks.Value(),
+                .renewed = series_->renewed.Value(),
+                .commands = series_->batch_commands.Collect().histogram.sample_sum,
+                .acquire_seconds = buckets_of(series_->acquire_seconds),
+                .hold_seconds = buckets_of(series_->hold_seconds),
+                .commit_seconds = buckets_of(series_->commit_seconds),
+                .fsync_seconds = buckets_of(series_->fsync_seconds)};
   for (const auto& of_mode : series_->acquired) {
     totals.granted += of_mode[static_cast<std::size_t>(AcquireResult::granted)]->Value();
   }
@@ -282,48 +282,48 @@ Totals Metrics::totals() const {
 }
 
 void Metrics::watch_began() {
-  series_->watchers->Increment();
+  series_->watchers.Increment();
 }
 void Metrics::watch_ended() {
-  series_->watchers->Decrement();
+  series_->watchers.Decrement();
 }
 void Metrics::watch_cut() {
-  series_->watches_cut->Increment();
+  series_->watches_cut.Increment();
 }
 void Metrics::fencing_rejected() {
-  series_->fencing_rejected->Increment();
+  series_->fencing_rejected.Increment();
 }
 void Metrics::limit_rejected(std::string_view limit) {
-  series_->limit_rejected->Add({{"limit", std::string(limit)}}).Increment();
+  series_->limit_rejected.Add({{"limit", std::string(limit)}}).Increment();
 }
 
 void Metrics::snapshot_failed() {
-  series_->snapshot_failed->Increment();
+  series_->snapshot_failed.Increment();
 }
 
 void Metrics::member_lost_entries() {
-  series_->member_lost_entries->Increment();
+  series_->member_lost_entries.Increment();
 }
 
 void Metrics::reload_failed(std::string_view what) {
-  series_->reload_failed->Add({{"what", std::string(what)}}).Increment();
+  series_->reload_failed.Add({{"what", std::string(what)}}).Increment();
 }
 
 void Metrics::certificate_expires(std::string_view kind, std::chrono::sys_seconds when) {
-  series_->certificate_expiry->Add({{"kind", std::string(kind)}})
+  series_->certificate_expiry.Add({{"kind", std::string(kind)}})
       .Set(static_cast<double>(when.time_since_epoch().count()));
 }
 
 void Metrics::denied(std::string_view verb) {
-  series_->denied->Add({{"verb", std::string(verb)}}).Increment();
+  series_->denied.Add({{"verb", std::string(verb)}}).Increment();
 }
 
 Metrics::Method Metrics::method(std::string_view name) {
   Method method;
   for (std::size_t code = 0; code < Method::codes; ++code) {
     method.counters_[code] =
-        &series_->requests->Add({{"method", std::string(name)},
-                                 {"code", grpc::name_of(static_cast<grpc::StatusCode>(code))}});
+        &series_->requests.Add({{"method", std::string(name)},
+                                {"code", grpc::name_of(static_cast<grpc::StatusCode>(code))}});
   }
   return method;
 }
