@@ -60,6 +60,9 @@ class CowMap {
   template <class Wanted>
   bool erase(const Wanted& key);
 
+  /// All keys in order, for loops that change the map: every change invalidates iterators.
+  [[nodiscard]] std::vector<Key> keys() const;
+
   [[nodiscard]] Iterator begin() const;
   [[nodiscard]] Iterator end() const { return {}; }
   /// First entry that is not less than `key`, or greater than it (upper_bound).
@@ -245,6 +248,13 @@ Value* CowMap<Key, Value, Order>::edit(const Wanted& key) {
   auto& leaf = std::get<Leaf>(node->row);
   const auto index = count_before(leaf, key);
   return has_at(leaf, index, key) ? &leaf[index].second : nullptr;
+}
+
+template <class Key, class Value, class Order>
+std::vector<Key> CowMap<Key, Value, Order>::keys() const {
+  std::vector<Key> all;
+  std::ranges::transform(*this, std::back_inserter(all), &Slot::first);
+  return all;
 }
 
 template <class Key, class Value, class Order>

@@ -143,11 +143,7 @@ void LeaseTable::set_bytes(Lease& lease, const Bytes& bytes) {
 
 void LeaseTable::clear_usage() {
   usage_ = {};
-  std::vector<LeaseId> ids;
-  for (const auto& [id, lease] : leases_) {
-    ids.push_back(id);
-  }
-  for (const auto id : ids) {
+  for (const auto id : leases_.keys()) {
     edit(id)->bytes = {};
   }
 }

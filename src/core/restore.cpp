@@ -1,28 +1,15 @@
 #include "core/restore.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/usage.hpp"
 
 namespace tenure::core {
 namespace {
 
-std::vector<LeaseId> ids_of(const LeaseTable& leases) {
-  std::vector<LeaseId> ids;
-  for (const auto& [id, lease] : leases.all()) {
-    ids.push_back(id);
-  }
-  return ids;
-}
-
 // Restored waits may have been granted after the backup, so no client can rely on them.
 void drop_waits(State& state) {
-  std::vector<Revision> tickets;
-  for (const auto& [ticket, wait] : state.locks.waits()) {
-    tickets.push_back(ticket);
-  }
-  for (const auto ticket : tickets) {
+  for (const auto ticket : state.locks.waits().keys()) {
     const auto wait = state.locks.remove(ticket);
     state.leases.uncount_wait(wait.lease);
     state.leases.edit(wait.lease)->history.remove(wait.request);
@@ -35,7 +22,7 @@ void begin_restoration(State& state, ClusterTime longest_ttl) {
   convert(state, std::max(state.version, version_2));
   drop_waits(state);
   state.restoration = {.until = state.now + longest_ttl};
-  for (const auto id : ids_of(state.leases)) {
+  for (const auto id : state.leases.all().keys()) {
     auto& lease = *state.leases.edit(id);
     state.leases.set_deadline(lease, state.now + lease.ttl);
     state.restoration.unconfirmed.insert(id);
@@ -45,14 +32,10 @@ void begin_restoration(State& state, ClusterTime longest_ttl) {
 
 void drop_leases(State& state) {
   drop_waits(state);
-  std::vector<FencingToken> tokens;
-  for (const auto& [token, hold] : state.locks.holds()) {
-    tokens.push_back(token);
-  }
-  for (const auto token : tokens) {
+  for (const auto token : state.locks.holds().keys()) {
     state.locks.remove(token, state.revision);
   }
-  for (const auto id : ids_of(state.leases)) {
+  for (const auto id : state.leases.all().keys()) {
     state.leases.remove(id, state.version < version_2 ? ClusterTime{} : state.now);
     state.leases.forget_ended({.ended_max = LeaseTable::ended_max(state.version)});
   }

@@ -1,7 +1,5 @@
 #include "core/usage.hpp"
 
-#include <vector>
-
 #include "core/state.hpp"
 
 namespace tenure::core {
@@ -78,12 +76,8 @@ Bytes count_bytes(const State& state, const Lease& lease) {
 }
 
 void recount_bytes(State& state) {
-  std::vector<LeaseId> ids;
-  for (const auto& [id, lease] : state.leases.all()) {
-    ids.push_back(id);
-  }
   state.leases.clear_usage();
-  for (const auto id : ids) {
+  for (const auto id : state.leases.all().keys()) {
     state.leases.set_bytes(*state.leases.edit(id), count_bytes(state, *state.leases.find(id)));
   }
 }

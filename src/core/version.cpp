@@ -1,7 +1,6 @@
 #include "core/version.hpp"
 
 #include <utility>
-#include <vector>
 
 #include "core/limits.hpp"
 #include "core/state.hpp"
@@ -22,14 +21,6 @@ EventRing without_users(const EventRing& events) {
   return stripped;
 }
 
-std::vector<LeaseId> ids_of(const LeaseTable& leases) {
-  std::vector<LeaseId> ids;
-  for (const auto& [id, lease] : leases.all()) {
-    ids.push_back(id);
-  }
-  return ids;
-}
-
 }  // namespace
 
 // The result has to equal the state of a member that was restored from a snapshot in the new
@@ -43,7 +34,7 @@ void convert(State& state, ClusterVersion version) {
   // Version 1 has no times: answers from before the upgrade count as finished now.
   const auto answered = version < version_2 ? ClusterTime{} : state.now;
   state.leases.set_ended_times(answered);
-  for (const auto id : ids_of(state.leases)) {
+  for (const auto id : state.leases.all().keys()) {
     auto& lease = *state.leases.edit(id);
     lease.history.set_finished_times(answered);
     if (version < version_2) {
