@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "server/raft/version_agreement.hpp"
+#include "server/raft/versions.hpp"
 
 namespace tenure::server::raft {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 // libraft may report a deadline in the past repeatedly; the pause prevents a busy loop.
 constexpr std::chrono::milliseconds shortest_pause{1};
 
-ReplicaOptions replica_options(const GroupMemberOptions& options) {
+ReplicaOptions replica_options(const RaftStoreOptions& options) {
   // The random part of the timeouts comes from the seed, so a simulation is repeatable.
   return {.id = options.id,
           .seed = options.seed,
@@ -24,7 +24,7 @@ ReplicaOptions replica_options(const GroupMemberOptions& options) {
 
 }  // namespace
 
-GroupMember::GroupMember(const GroupMemberOptions& options, Environment& environment)
+GroupMember::GroupMember(const RaftStoreOptions& options, Environment& environment)
     : options_(options),
       environment_(environment),
       replica_(replica_options(options)),

@@ -18,22 +18,13 @@
 #include "server/raft/lost_entry_detector.hpp"
 #include "server/raft/membership.hpp"
 #include "server/raft/membership_change.hpp"
+#include "server/raft/raft_store_options.hpp"
 #include "server/raft/replica.hpp"
 #include "server/raft/time.hpp"
 #include "server/raft/versions.hpp"
 #include "server/store/store.hpp"
 
 namespace tenure::server::raft {
-
-struct GroupMemberOptions {
-  MemberId id{};
-  std::uint32_t seed = 1;  ///< Seed of the random part of election timeouts.
-  std::chrono::milliseconds election_timeout{300};
-  std::chrono::milliseconds heartbeat{50};
-  std::uint32_t peer_entries_max = 256;
-  std::uint32_t trailing_entries = 1024;
-  Versions versions = newest_versions();
-};
 
 /// This member of the Raft group: the replica, and around it the membership, its changes, the
 /// leadership transfer and the peers that cannot read the log. Carries out the actions of the
@@ -46,7 +37,7 @@ class GroupMember {
   using StateAction = std::variant<ApplyEntry, RestoreState, ChangeRole, SendSnapshot>;
 
   /// REQUIRES: the environment outlives this.
-  GroupMember(const GroupMemberOptions& options, Environment& environment);
+  GroupMember(const RaftStoreOptions& options, Environment& environment);
 
   /// Time of all calls until the next one; never goes back.
   void set_time(Time now);
@@ -161,7 +152,7 @@ class GroupMember {
   /// Whether a message of the member arrived within the last election timeout.
   [[nodiscard]] bool was_heard_lately(MemberId member) const;
 
-  const GroupMemberOptions options_;
+  const RaftStoreOptions options_;
   Environment& environment_;
   /// Time of the present event.
   Time now_;

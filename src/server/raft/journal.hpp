@@ -16,7 +16,6 @@
 #include "server/raft/durable_end.hpp"
 #include "server/raft/entry.hpp"
 #include "server/raft/journal_loader.hpp"
-#include "server/raft/journal_options.hpp"
 #include "server/raft/record.hpp"
 #include "server/raft/report.hpp"
 #include "server/raft/segments.hpp"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,11 +13,19 @@
 
 #include "server/raft/durable_end.hpp"
 #include "server/raft/entry.hpp"
-#include "server/raft/journal_options.hpp"
 #include "server/raft/record.hpp"
+#include "server/raft/report.hpp"
 #include "server/raft/segments.hpp"
 
 namespace tenure::server::raft {
+
+struct JournalOptions {
+  std::filesystem::path folder;
+  ClusterId cluster{};
+  std::size_t segment_bytes = std::size_t{16} << 20;
+  std::chrono::milliseconds retry{1000};  ///< Interval of checks for space on a full disk.
+  Report report;
+};
 
 /// Contents of one segment.
 struct SegmentUse {

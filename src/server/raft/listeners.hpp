@@ -15,52 +15,41 @@ class Listeners final : public Listener {
   void add(Listener& listener) { all_.push_back(&listener); }
 
   void applied(const core::Applied& what, const core::State& state) override {
-    for (auto* listener : all_) {
-      listener->applied(what, state);
-    }
+    each([&](Listener& one) { one.applied(what, state); });
   }
   void settled() override {
-    for (auto* listener : all_) {
-      listener->settled();
-    }
+    each([&](Listener& one) { one.settled(); });
   }
   void synced(std::chrono::nanoseconds took, std::size_t entries) override {
-    for (auto* listener : all_) {
-      listener->synced(took, entries);
-    }
+    each([&](Listener& one) { one.synced(took, entries); });
   }
   void committed(std::chrono::nanoseconds took, std::size_t commands) override {
-    for (auto* listener : all_) {
-      listener->committed(took, commands);
-    }
+    each([&](Listener& one) { one.committed(took, commands); });
   }
   void snapshot_taken(std::chrono::nanoseconds took) override {
-    for (auto* listener : all_) {
-      listener->snapshot_taken(took);
-    }
+    each([&](Listener& one) { one.snapshot_taken(took); });
   }
   void snapshot_failed() override {
-    for (auto* listener : all_) {
-      listener->snapshot_failed();
-    }
+    each([&](Listener& one) { one.snapshot_failed(); });
   }
   void member_lost_entries() override {
-    for (auto* listener : all_) {
-      listener->member_lost_entries();
-    }
+    each([&](Listener& one) { one.member_lost_entries(); });
   }
   void role_changed(const LogPosition& log) override {
-    for (auto* listener : all_) {
-      listener->role_changed(log);
-    }
+    each([&](Listener& one) { one.role_changed(log); });
   }
   void restored(const core::State& state) override {
-    for (auto* listener : all_) {
-      listener->restored(state);
-    }
+    each([&](Listener& one) { one.restored(state); });
   }
 
  private:
+  template <class Notify>
+  void each(Notify notify) {
+    for (auto* listener : all_) {
+      notify(*listener);
+    }
+  }
+
   std::vector<Listener*> all_;
 };
 

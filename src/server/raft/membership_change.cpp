@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/raft/version_agreement.hpp"
+#include "server/raft/versions.hpp"
 
 namespace tenure::server::raft {
 namespace {

@@ -14,24 +14,16 @@ using std::chrono::steady_clock;
 namespace {
 
 RaftStoreOptions store_options(const NodeOptions& options, MemberId id, GroupKind group_kind) {
-  return {.id = id,
-          .seed = static_cast<std::uint32_t>(steady_clock::now().time_since_epoch().count()),
-          .election_timeout = options.election_timeout,
-          .heartbeat = options.heartbeat,
-          .limits = options.limits,
-          .versions = {.newest = core::newest_version,
-                       .wanted = std::min(options.version_max, core::newest_version)},
-          .in_flight = options.in_flight,
-          .batch_commands_max = options.batch_commands_max,
-          .batch_bytes_max = options.batch_bytes_max,
-          .entries_in_flight_max = options.entries_in_flight_max,
-          .peer_entries_max = options.peer_entries_max,
-          .trailing_entries = group_kind == GroupKind::single ? 0 : options.trailing_entries,
-          .snapshot_log_bytes = options.snapshot_log_bytes,
-          .snapshot_factor = options.snapshot_factor,
-          .disk_name = options.folder.string(),
-          .space_retry = options.space_retry,
-          .snapshot_retry = options.snapshot_retry};
+  RaftStoreOptions made = options;
+  made.id = id;
+  made.seed = static_cast<std::uint32_t>(steady_clock::now().time_since_epoch().count());
+  made.versions = {.newest = core::newest_version,
+                   .wanted = std::min(options.version_max, core::newest_version)};
+  made.disk_name = options.folder.string();
+  if (group_kind == GroupKind::single) {
+    made.trailing_entries = 0;
+  }
+  return made;
 }
 
 /// Time slice of client work on the loop's thread. Bounds the delay of heartbeats, votes and log
@@ -135,7 +127,7 @@ Identity Node::identity() const {
 }
 
 void Node::listen(Listener& listener) {
-  listeners_.push_back(&listener);
+  listeners_.add(listener);
   store_.listen(listener);
 }
 
@@ -221,9 +213,7 @@ void Node::work_disk() {
   // Repeated, because an event may queue further operations, which DiskMode::loop performs at once.
   for (auto done = disk_.take_done(); done.operations > 0; done = disk_.take_done()) {
     for (const auto& sync : done.syncs) {
-      for (auto* listener : listeners_) {
-        listener->synced(sync.took, sync.entries);
-      }
+      listeners_.synced(sync.took, sync.entries);
     }
     store_.disk_done(done.operations, clock_.now());
   }

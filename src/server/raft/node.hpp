@@ -117,7 +117,7 @@ class Node final : public Store, private Environment {
 
   // The members from here to the threads belong to the loop's thread.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  std::vector<Listener*> listeners_;
+  Listeners listeners_;
   std::unique_ptr<Transport> transport_;
   sys::ServiceClock clock_;
   RaftStore store_;  ///< Its proposal queue is thread safe.

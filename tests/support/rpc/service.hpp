@@ -26,7 +26,10 @@ class RpcService {
   RpcService& operator=(const RpcService&) = delete;
 
   void start() {
-    node_ = server::raft::Node::open({.folder = folder_.path(), .limits = limits_}).value();
+    server::raft::NodeOptions options;
+    options.folder = folder_.path();
+    options.limits = limits_;
+    node_ = server::raft::Node::open(std::move(options)).value();
     rpc_ = std::make_unique<server::RpcServer>(*node_, options_);
     node_->start();
     options_.address = "127.0.0.1:" + std::to_string(rpc_->start().value());

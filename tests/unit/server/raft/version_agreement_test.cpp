@@ -1,4 +1,4 @@
-#include "server/raft/version_agreement.hpp"
+#include "server/raft/versions.hpp"
 
 #include <chrono>
 #include <optional>
