@@ -247,11 +247,8 @@ Started<void> Daemon::prepare_http(const Config& config, std::optional<net::Serv
     options.tls = std::move(tls);
   }
   options.authorizer = authorizer_.get();
-  options.facts = {.identity = node_->identity(),
-                   .version = std::string(version()),
-                   .name = config.node.name,
-                   .labels = config.node.labels,
-                   .started = std::chrono::steady_clock::now()};
+  options.facts = {
+      .version = std::string(version()), .name = config.node.name, .labels = config.node.labels};
   http_.emplace(*node_, metrics_, std::move(options));
   return {};
 }

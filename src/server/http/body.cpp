@@ -9,8 +9,6 @@
 namespace tenure::server::http {
 namespace {
 
-namespace json = boost::json;
-
 /// Maximum number of fields; more than any request has.
 constexpr std::size_t fields_max = 32;
 /// 30 years: above every limit, and safe from clock overflow.
@@ -26,7 +24,8 @@ Result<Body> Body::parse(std::string_view text) {
   boost::system::error_code error;
   const auto parsed =
       // The depth limit bounds the recursion of the parser for hostile input.
-      json::parse({text.data(), text.size()}, error, {}, json::parse_options{.max_depth = 2});
+      boost::json::parse({text.data(), text.size()}, error, {},
+                         boost::json::parse_options{.max_depth = 2});
   if (error) {
     return fail(Errc::invalid_argument, "the body is not valid JSON: " + error.message());
   }

@@ -22,11 +22,6 @@ constexpr std::array<std::string_view, 17> columns{
 
 }  // namespace
 
-std::optional<double> quantile_between(const Totals::Buckets& before, const Totals::Buckets& after,
-                                       double quantile) {
-  return sys::quantile_between(before, after, quantile);
-}
-
 void History::add(const Totals& totals, const StatusRecord& status,
                   std::chrono::steady_clock::time_point when) {
   const auto seconds = std::chrono::duration<double>(when - when_before_).count();
@@ -36,7 +31,7 @@ void History::add(const Totals& totals, const StatusRecord& status,
       return std::max(0.0, (totals.*counter - before.*counter) / seconds);
     };
     const auto quantile = [&](Totals::Buckets Totals::* buckets, double wanted) {
-      return quantile_between(before.*buckets, totals.*buckets, wanted);
+      return sys::quantile_between(before.*buckets, totals.*buckets, wanted);
     };
     const auto count = [](std::size_t number) { return static_cast<double>(number); };
     samples_.push_back(

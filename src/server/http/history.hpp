@@ -13,11 +13,6 @@
 
 namespace tenure::server::http {
 
-/// Quantile, in seconds, of the observations between two snapshots of a histogram, interpolated
-/// linearly within a bucket; nullopt: no observations. `quantile` from 0 to 1.
-[[nodiscard]] std::optional<double> quantile_between(const Totals::Buckets& before,
-                                                     const Totals::Buckets& after, double quantile);
-
 /// Time series of the last minutes: rates, counts and latencies, one value per interval, so that a
 /// dashboard chart is filled when it opens. HTTP thread only.
 ///

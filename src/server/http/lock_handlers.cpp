@@ -13,7 +13,6 @@
 #include "server/config/units.hpp"
 #include "server/http/body.hpp"
 #include "server/http/record_json.hpp"
-#include "sys/json_writer.hpp"
 #include "sys/random.hpp"
 
 namespace tenure::server::http {
@@ -49,14 +48,6 @@ void respond_with(const Result<Decided>& decided, Reply& reply, Then then) {
   } else {
     reply(failure_response(decided->outcome));
   }
-}
-
-/// Response 200 with the object that `write` fills.
-template <class Write>
-Response json_response(Write write) {
-  sys::JsonWriter json;
-  json.object([&] { write(json); });
-  return {.body = json.take() + '\n'};
 }
 
 /// Claim of an acquire request: permits of a semaphore if it names a capacity, else a lock in the
@@ -127,7 +118,7 @@ AcquireFields read_acquire(Body& body) {
           .metadata = body.text("metadata").value_or("")};
 }
 
-Result<AcquireRequest> acquire_request_from(const Request& request, const std::string& name) {
+Result<AcquireRequest> acquire_request_from(const Request& request) {
   const auto fields = read_body(request.body, read_acquire);
   if (!fields) {
     return std::unexpected(fields.error());
@@ -153,7 +144,7 @@ Result<AcquireRequest> acquire_request_from(const Request& request, const std::s
       .acquire = {.lease = core::LeaseId(fields->lease.value_or(0)),
                   .request =
                       core::RequestId(fields->request != 0 ? fields->request : sys::random_id()),
-                  .items = {core::Item{.name = name, .claim = *std::move(claim)}},
+                  .items = {core::Item{.name = request.path_parameter, .claim = *std::move(claim)}},
                   .queue = fields->wait.count() > 0 ? core::Queue::wait : core::Queue::skip,
                   .owner = fields->owner,
                   .metadata = fields->metadata},
@@ -282,7 +273,7 @@ class LockHandlers::Attempt : public std::enable_shared_from_this<LockHandlers::
     } else if (granted == nullptr) {
       reply_(failure_response(*end.outcome));
     } else {
-      reply_(json_response([&](sys::JsonWriter& out) {
+      reply_(json_object([&](sys::JsonWriter& out) {
         out.bytes("name", item_.name.view());
         write_claim(out, item_.claim);
         out.field("token", granted->token);
@@ -314,15 +305,6 @@ LockHandlers::LockHandlers(Store& store, boost::asio::any_io_executor executor,
     : store_(store), executor_(std::move(executor)), authorizer_(authorizer) {
   // Grants of waiting requests arrive as notices.
   store_.listen(waiters_);
-}
-
-Reply LockHandlers::on_http_thread(Reply reply) const {
-  return [executor = executor_, reply = std::move(reply)](Response response) mutable {
-    boost::asio::post(executor,
-                      [reply = std::move(reply), response = std::move(response)]() mutable {
-                        reply(std::move(response));
-                      });
-  };
 }
 
 bool LockHandlers::is_foreign(const Requester& requester, core::LeaseId id) const {
@@ -360,8 +342,8 @@ void LockHandlers::propose_for(core::LeaseId lease, const Request& request, core
                     });
 }
 
-void LockHandlers::acquire(const Request& request, const std::string& name, Reply reply) {
-  auto spec = acquire_request_from(request, name);
+void LockHandlers::acquire(const Request& request, Reply reply) {
+  auto spec = acquire_request_from(request);
   if (!spec) {
     reply(error_response(spec.error()));
     return;
@@ -384,7 +366,7 @@ void LockHandlers::acquire(const Request& request, const std::string& name, Repl
   boost::asio::post(store_.loop(), [attempt] { attempt->begin(); });
 }
 
-void LockHandlers::release(const Request& request, std::string name, Reply reply) {
+void LockHandlers::release(const Request& request, Reply reply) {
   const auto key = read_body(request.body, read_key);
   if (!key) {
     reply(error_response(key.error()));
@@ -392,7 +374,7 @@ void LockHandlers::release(const Request& request, std::string name, Reply reply
   }
   // The hold is read first, because its request id shows whether the lease is implicit, and because
   // the name must match. The read is linearizable: a grant acknowledged before is visible.
-  auto then = [this, key = *key, name = std::move(name), requester = requester_of(request),
+  auto then = [this, key = *key, name = request.path_parameter, requester = requester_of(request),
                reply = on_http_thread(std::move(reply))](const Result<View>& view) mutable {
     const auto* hold = view ? find_hold(*view, key, name) : nullptr;
     if (hold == nullptr || is_foreign(requester, key.lease)) {
@@ -411,7 +393,7 @@ void LockHandlers::release(const Request& request, std::string name, Reply reply
               // Result ignored: if the proposal is lost, the empty lease expires at its TTL.
               store_.propose(core::RevokeLease{.lease = key.lease}, [](const Result<Decided>&) {});
             }
-            reply(json_response([&](sys::JsonWriter& out) {
+            reply(json_object([&](sys::JsonWriter& out) {
               out.field("count_left", released.count_left);
               out.field("lease_ended", ends_lease && is_finished);
               out.field("revision", how.revision);
@@ -423,7 +405,7 @@ void LockHandlers::release(const Request& request, std::string name, Reply reply
   store_.read(std::move(then));
 }
 
-void LockHandlers::extend(const Request& request, std::string name, Reply reply) {
+void LockHandlers::extend(const Request& request, Reply reply) {
   const auto asked = read_body(request.body, [](Body& body) {
     return std::pair(read_key(body), body.milliseconds("ttl_ms"));
   });
@@ -432,7 +414,7 @@ void LockHandlers::extend(const Request& request, std::string name, Reply reply)
     return;
   }
   const auto& [whose, wanted] = *asked;
-  auto renewed = [this, key = whose, name = std::move(name),
+  auto renewed = [this, key = whose, name = request.path_parameter,
                   reply =
                       on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
     const auto* answers = decided ? std::get_if<core::Renewed>(&decided->outcome) : nullptr;
@@ -453,7 +435,7 @@ void LockHandlers::extend(const Request& request, std::string name, Reply reply)
         reply(view ? not_held() : error_response(view.error()));
         return;
       }
-      reply(json_response([&](sys::JsonWriter& out) {
+      reply(json_object([&](sys::JsonWriter& out) {
         out.field("token", key.token);
         out.field("lease", key.lease);
         out.field("ttl_ms", in_ms(ttl));
@@ -481,7 +463,7 @@ void LockHandlers::grant_lease(const Request& request, Reply reply) {
                                         const Result<Decided>& decided) mutable {
     respond_with<core::LeaseGranted>(decided, reply,
                                      [&](const core::LeaseGranted& granted, const Decided& how) {
-                                       reply(json_response([&](sys::JsonWriter& out) {
+                                       reply(json_object([&](sys::JsonWriter& out) {
                                          out.field("lease", granted.id);
                                          out.field("ttl_ms", in_ms(granted.ttl));
                                          out.field("revision", how.revision);
@@ -490,8 +472,8 @@ void LockHandlers::grant_lease(const Request& request, Reply reply) {
   });
 }
 
-void LockHandlers::renew_lease(const Request& request, const std::string& id, Reply reply) {
-  const auto number = parse_count(id);
+void LockHandlers::renew_lease(const Request& request, Reply reply) {
+  const auto number = parse_count(request.path_parameter);
   const auto ttl = read_body(request.body, [](Body& body) { return body.milliseconds("ttl_ms"); });
   if (!number || !ttl) {
     reply(error_response(number ? ttl.error() : number.error()));
@@ -507,7 +489,7 @@ void LockHandlers::renew_lease(const Request& request, const std::string& id, Re
                                                 reply(error_response({.code = Errc::lease_lost}));
                                                 return;
                                               }
-                                              reply(json_response([&](sys::JsonWriter& out) {
+                                              reply(json_object([&](sys::JsonWriter& out) {
                                                 out.field("lease", answer.id);
                                                 out.field("ttl_ms", in_ms(*answer.ttl));
                                                 out.field("revision", how.revision);
@@ -516,8 +498,8 @@ void LockHandlers::renew_lease(const Request& request, const std::string& id, Re
               });
 }
 
-void LockHandlers::revoke_lease(const Request& request, const std::string& id, Reply reply) {
-  const auto number = parse_count(id);
+void LockHandlers::revoke_lease(const Request& request, Reply reply) {
+  const auto number = parse_count(request.path_parameter);
   if (!number) {
     reply(error_response(number.error()));
     return;
@@ -527,7 +509,7 @@ void LockHandlers::revoke_lease(const Request& request, const std::string& id, R
       lease, request, core::RevokeLease{.lease = lease},
       [reply = on_http_thread(std::move(reply))](const Result<Decided>& decided) mutable {
         respond_with<core::Done>(decided, reply, [&](const core::Done&, const Decided& how) {
-          reply(json_response([&](sys::JsonWriter& out) { out.field("revision", how.revision); }));
+          reply(json_object([&](sys::JsonWriter& out) { out.field("revision", how.revision); }));
         });
       });
 }

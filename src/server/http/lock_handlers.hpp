@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include "server/auth/access.hpp"
 #include "server/auth/authorizer.hpp"
 #include "server/http/message.hpp"
+#include "server/http/responses.hpp"
 #include "server/requests/pending_acquire.hpp"
 #include "server/requests/rollback_gate.hpp"
 #include "server/requests/waiter_registry.hpp"
@@ -33,13 +35,13 @@ class LockHandlers {
   /// records denied leases; null: no users.
   LockHandlers(Store& store, boost::asio::any_io_executor executor, auth::Authorizer* authorizer);
 
-  void acquire(const Request& request, const std::string& name, Reply reply);
-  void release(const Request& request, std::string name, Reply reply);
-  void extend(const Request& request, std::string name, Reply reply);
+  void acquire(const Request& request, Reply reply);
+  void release(const Request& request, Reply reply);
+  void extend(const Request& request, Reply reply);
 
   void grant_lease(const Request& request, Reply reply);
-  void renew_lease(const Request& request, const std::string& id, Reply reply);
-  void revoke_lease(const Request& request, const std::string& id, Reply reply);
+  void renew_lease(const Request& request, Reply reply);
+  void revoke_lease(const Request& request, Reply reply);
 
   /// From now on a closed connection is not treated as a disconnected client, so waits keep their
   /// positions for a retry at the next leader.
@@ -68,7 +70,9 @@ class LockHandlers {
   void propose_for(core::LeaseId lease, const Request& request, core::Command command,
                    Store::Decision decided);
   /// Reply that can be called on the store's thread.
-  [[nodiscard]] Reply on_http_thread(Reply reply) const;
+  [[nodiscard]] Reply on_http_thread(Reply reply) const {
+    return reply_on(executor_, std::move(reply));
+  }
 
   Store& store_;
   boost::asio::any_io_executor executor_;

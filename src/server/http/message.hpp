@@ -48,7 +48,8 @@ struct DisconnectHook {
 
 /// Parsed HTTP request. Independent of Beast, whose headers take long to compile.
 struct Request {
-  std::string path{};  ///< Decoded path; starts with '/', may contain any bytes.
+  std::string path{};            ///< Decoded path; starts with '/', may contain any bytes.
+  std::string path_parameter{};  ///< Lock name or lease id in the path; set by Router::serve().
   std::map<std::string, std::string, std::less<>> query{};
   std::string last_event_id{};  ///< Last-Event-ID header of an event stream.
   std::string body{};

@@ -4,25 +4,18 @@
 #include <string_view>
 #include <utility>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
+
 #include <tenure/error.hpp>
 
 #include "core/item.hpp"
 #include "server/auth/authorizer.hpp"
 #include "server/http/message.hpp"
+#include "sys/json_writer.hpp"
 
-/// Helpers shared by the handlers of Router.
+/// Helpers shared by the handlers of Router and LockHandlers.
 namespace tenure::server::http {
-
-// Prefixes and suffixes of paths with a name or an id. A name may contain slashes and colons: only
-// a suffix at the end of the path selects a route.
-inline constexpr std::string_view lock_prefix = "/v1/locks/";
-inline constexpr std::string_view lease_prefix = "/v1/leases/";
-inline constexpr std::string_view force_suffix = ":force-release";
-inline constexpr std::string_view acquire_suffix = ":acquire";
-inline constexpr std::string_view release_suffix = ":release";
-inline constexpr std::string_view extend_suffix = ":extend";
-inline constexpr std::string_view renew_suffix = ":renew";
-inline constexpr std::string_view revoke_suffix = ":revoke";
 
 [[nodiscard]] inline Response text(unsigned status, std::string body) {
   return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)};
@@ -30,6 +23,24 @@ inline constexpr std::string_view revoke_suffix = ":revoke";
 
 [[nodiscard]] inline Response json(std::string body) {
   return {.body = std::move(body)};
+}
+
+/// Response 200 with the object whose fields `write` adds.
+template <class Write>
+[[nodiscard]] Response json_object(Write write) {
+  sys::JsonWriter out;
+  out.object([&] { write(out); });
+  return json(out.take() + '\n');
+}
+
+/// Reply that can be called on any thread: it calls `reply` on the thread of the executor.
+[[nodiscard]] inline Reply reply_on(boost::asio::any_io_executor executor, Reply reply) {
+  return [executor = std::move(executor), reply = std::move(reply)](Response response) mutable {
+    boost::asio::post(executor,
+                      [reply = std::move(reply), response = std::move(response)]() mutable {
+                        reply(std::move(response));
+                      });
+  };
 }
 
 [[nodiscard]] inline Response not_found(std::string_view detail) {

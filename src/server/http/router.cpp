@@ -10,6 +10,7 @@
 #include "server/config/units.hpp"
 #include "server/http/assets.hpp"
 #include "server/http/responses.hpp"
+#include "server/http/server.hpp"
 
 namespace tenure::server::http {
 namespace {
@@ -71,83 +72,55 @@ std::optional<std::string_view> why_not_ready(const View& view) {
 
 }  // namespace
 
-Router::Router(const Sources& sources, boost::asio::any_io_executor executor, ServerFacts facts,
-               Options options)
-    : store_(sources.store),
-      metrics_(sources.metrics),
-      deadlocks_(sources.deadlocks),
-      history_(sources.history),
-      sessions_(sources.sessions),
-      authorizer_(sources.authorizer),
-      lock_handlers_(sources.lock_handlers),
+Router::Router(const Sources& sources, boost::asio::any_io_executor executor,
+               const ServerOptions& options, ServerFacts facts)
+    : sources_(sources),
       executor_(std::move(executor)),
-      facts_(std::move(facts)),
-      options_(options) {}
+      options_(options),
+      facts_(std::move(facts)) {}
+
+// Names no lock, so that no right on a name is needed: LockHandlers checks the owner of the lease.
+template <void (LockHandlers::*action)(const Request&, Reply)>
+void Router::use_lease(const Request& request, Reply reply) const {
+  if (may_lock(request, {}, reply)) {
+    (sources_.lock_handlers.*action)(request, std::move(reply));
+  }
+}
 
 std::span<const Router::Route> Router::routes() {
   using enum auth::Permission;
+  using enum Method;
   using R = Router;
-  constexpr auto post = Method::post;
+  using L = LockHandlers;
   // Longer paths first: the first match wins.
   static constexpr std::array all{
-      Route{.path = "/", .permission = none, .page = &R::front},
-      Route{.path = "/healthz", .permission = none, .page = &R::health},
-      Route{.path = "/readyz", .permission = none, .page = &R::ready},
-      Route{.path = "/metrics", .permission = read_global, .page = &R::metrics},
-      Route{.path = "/v1/status", .permission = authenticated, .page = &R::status},
-      Route{.path = "/v1/cluster", .permission = authenticated, .page = &R::cluster},
-      Route{.path = "/v1/history", .permission = read_global, .page = &R::history},
-      Route{.path = "/v1/deadlocks", .permission = read_names, .page = &R::deadlocks},
-      Route{.path = "/v1/graph", .permission = read_names, .page = &R::graph},
-      Route{.path = "/v1/events", .permission = read_names, .page = nullptr},
-      Route{.path = "/v1/watch", .permission = read_names, .page = nullptr},
-      Route{.path = "/v1/openapi.json", .permission = none, .page = &R::openapi},
-      Route{.path = "/v1/locks", .permission = read_names, .page = &R::locks},
-      Route{.path = "/v1/leases", .permission = own_lease, .page = &R::leases},
-      Route{.path = "/v1/leases/", .permission = own_lease, .page = &R::lease},
-      Route{.path = "/v1/rights", .permission = none, .page = &R::rights},
-      Route{.path = "/v1/login", .method = post, .permission = none, .page = &R::login},
-      Route{.path = "/v1/logout", .method = post, .permission = none, .page = &R::logout},
-      Route{.path = "/v1/leases",
-            .method = post,
-            .permission = lock_any_name,
-            .page = &R::grant_lease},
-      Route{.path = lease_prefix,
-            .suffix = renew_suffix,
-            .method = post,
-            .permission = own_lease,
-            .page = &R::renew_lease},
-      Route{.path = lease_prefix,
-            .suffix = revoke_suffix,
-            .method = post,
-            .permission = own_lease,
-            .page = &R::revoke_lease},
-      Route{.path = lock_prefix,
-            .suffix = acquire_suffix,
-            .method = post,
-            .permission = lock_names,
-            .page = &R::acquire},
-      Route{.path = lock_prefix,
-            .suffix = release_suffix,
-            .method = post,
-            .permission = own_lease,
-            .page = &R::release},
-      Route{.path = lock_prefix,
-            .suffix = extend_suffix,
-            .method = post,
-            .permission = own_lease,
-            .page = &R::extend},
-      Route{.path = "/v1/tokens:check",
-            .method = post,
-            .permission = read_names,
-            .page = &R::check_token},
-      Route{.path = lock_prefix,
-            .suffix = force_suffix,
-            .method = post,
-            .permission = admin_name,
-            .page = &R::force_release},
-      // Lock names may contain slashes, so the rest of the path is the name.
-      Route{.path = lock_prefix, .permission = read_names, .page = &R::lock},
+      Route{get, "/", none, &R::front},
+      Route{get, "/healthz", none, &R::health},
+      Route{get, "/readyz", none, &R::ready},
+      Route{get, "/metrics", read_global, &R::metrics},
+      Route{get, "/v1/status", authenticated, &R::status},
+      Route{get, "/v1/cluster", authenticated, &R::cluster},
+      Route{get, "/v1/history", read_global, &R::history},
+      Route{get, "/v1/deadlocks", read_names, &R::deadlocks},
+      Route{get, "/v1/graph", read_names, &R::graph},
+      Route{get, "/v1/events", read_names, nullptr},
+      Route{get, "/v1/watch", read_names, nullptr},
+      Route{get, "/v1/openapi.json", none, &R::openapi},
+      Route{get, "/v1/locks", read_names, &R::locks},
+      Route{get, "/v1/leases", own_lease, &R::leases},
+      Route{get, "/v1/leases/", own_lease, &R::lease},
+      Route{get, "/v1/rights", none, &R::rights},
+      Route{post, "/v1/login", none, &R::login},
+      Route{post, "/v1/logout", none, &R::logout},
+      Route{post, "/v1/leases", lock_any_name, &R::use_lease<&L::grant_lease>},
+      Route{post, "/v1/leases/", own_lease, &R::use_lease<&L::renew_lease>, ":renew"},
+      Route{post, "/v1/leases/", own_lease, &R::use_lease<&L::revoke_lease>, ":revoke"},
+      Route{post, "/v1/locks/", lock_names, &R::acquire, ":acquire"},
+      Route{post, "/v1/locks/", own_lease, &R::use_lease<&L::release>, ":release"},
+      Route{post, "/v1/locks/", own_lease, &R::use_lease<&L::extend>, ":extend"},
+      Route{post, "/v1/tokens:check", read_names, &R::check_token},
+      Route{post, "/v1/locks/", admin_name, &R::force_release, ":force-release"},
+      Route{get, "/v1/locks/", read_names, &R::lock},
   };
   return all;
 }
@@ -155,11 +128,10 @@ std::span<const Router::Route> Router::routes() {
 const Router::Route* Router::find(const Request& request) {
   const std::string_view path = request.path;
   for (const auto& route : routes()) {
-    // The path "/" is a full path although it ends in a slash.
-    const bool is_beginning = route.path.size() > 1 && route.path.ends_with('/');
-    const bool fits = is_beginning ? path.starts_with(route.path) && path.ends_with(route.suffix) &&
-                                         path.size() > route.path.size() + route.suffix.size()
-                                   : path == route.path;
+    const bool fits = route.has_parameter()
+                          ? path.starts_with(route.path) && path.ends_with(route.suffix) &&
+                                path.size() > route.path.size() + route.suffix.size()
+                          : path == route.path;
     if (fits && route.method == request.method) {
       return &route;
     }
@@ -192,7 +164,7 @@ auth::Credentials Router::credentials_of(const ClientInfo& client) const {
 
 std::optional<auth::Digest> Router::login_of(const ClientInfo& client) const {
   return client.authorization.empty() && !client.session.empty()
-             ? sessions_.find(client.session, LoginSessions::Clock::now())
+             ? sources_.sessions.find(client.session, LoginSessions::Clock::now())
              : std::nullopt;
 }
 
@@ -209,7 +181,7 @@ bool Router::shows_secret(const ClientInfo& client) const {
 }
 
 std::optional<Response> Router::admit(Request& request) const {
-  if (authorizer_ == nullptr) {
+  if (options_.authorizer == nullptr) {
     // Without users every request is admitted; the secret matters for changes only.
     request.client.has_secret = shows_secret(request.client);
     return std::nullopt;
@@ -219,7 +191,7 @@ std::optional<Response> Router::admit(Request& request) const {
   const bool is_open =
       route == nullptr || (route->page == &Router::metrics && options_.open_metrics);
   const auto principal =
-      authorizer_->authenticate(credentials_of(request.client), request.client.address);
+      options_.authorizer->authenticate(credentials_of(request.client), request.client.address);
   const auto denial = principal->authorize(is_open ? auth::Permission::none : route->permission);
   // Rights for the handler, which checks single names.
   request.access = principal->access();
@@ -228,26 +200,27 @@ std::optional<Response> Router::admit(Request& request) const {
 
 Response Router::deny(const Request& request, auth::Verb verb, std::string_view name) const {
   const auto& client = request.client;
-  const auto denial = authorizer_ == nullptr
-                          ? std::nullopt
-                          : authorizer_->authenticate(credentials_of(client), client.address)
-                                ->authorize(verb, name);
+  const auto denial =
+      options_.authorizer == nullptr
+          ? std::nullopt
+          : options_.authorizer->authenticate(credentials_of(client), client.address)
+                ->authorize(verb, name);
   // The policy may have changed since the request was denied.
   return denial ? error_response(*denial) : forbidden(request.access.denial(verb, name));
 }
 
 std::function<bool(std::string_view)> Router::read_filter_of(const Request& request) const {
-  if (authorizer_ == nullptr) {
+  if (options_.authorizer == nullptr) {
     return [](std::string_view) { return true; };
   }
   // An event stream can outlive a logout, so a login is checked for each event.
   const bool is_login = login_of(request.client).has_value();
   const std::shared_ptr<auth::Principal> principal =
-      authorizer_->authenticate(credentials_of(request.client), request.client.address);
+      options_.authorizer->authenticate(credentials_of(request.client), request.client.address);
   return [this, principal,
           session = is_login ? request.client.session : std::string()](std::string_view name) {
     return principal->access().may(auth::Verb::read, name) &&
-           (session.empty() || sessions_.find(session, LoginSessions::Clock::now()));
+           (session.empty() || sources_.sessions.find(session, LoginSessions::Clock::now()));
   };
 }
 
@@ -269,6 +242,10 @@ void Router::serve(Request request, Reply reply) const {
   if (route == nullptr || route->page == nullptr) {
     reply(not_found("unknown path; GET / lists the paths"));
     return;
+  }
+  if (route->has_parameter()) {
+    const auto length = request.path.size() - route->path.size() - route->suffix.size();
+    request.path_parameter = request.path.substr(route->path.size(), length);
   }
   (this->*route->page)(request, std::move(reply));
 }
@@ -299,8 +276,7 @@ void Router::openapi(const Request& /*request*/, Reply reply) const {
 
 // Readiness is a property of this member, so it reads the local state without a quorum.
 void Router::ready(const Request& /*request*/, Reply reply) const {
-  const Request stale_request{.query = {{"stale", "true"}}};
-  read_and_respond(stale_request, std::move(reply), why_not_ready,
+  read_and_respond(ReadFrom::member, std::move(reply), why_not_ready,
                    [](std::optional<std::string_view> why) {
                      return why ? problem(503, "Not Ready", *why) : text(200, "ready\n");
                    });
@@ -309,28 +285,27 @@ void Router::ready(const Request& /*request*/, Reply reply) const {
 // The gauges are updated on the store's thread; the text is built on the HTTP thread, because it
 // takes longer. A stopped store yields the last values.
 void Router::metrics(const Request& /*request*/, Reply reply) const {
-  store_.peek([this, reply = std::move(reply)](const Result<View>& view) mutable {
+  sources_.store.peek([this, reply = std::move(reply)](const Result<View>& view) mutable {
     if (view) {
-      metrics_.observe(*view);
+      sources_.metrics.observe(*view);
     }
     boost::asio::post(executor_, [this, reply = std::move(reply)]() mutable {
-      reply({.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()});
+      reply({.content_type = "text/plain; version=0.0.4; charset=utf-8",
+             .body = sources_.metrics.text()});
     });
   });
 }
 
 // Answers without a leader: that is when an operator asks.
 void Router::status(const Request& /*request*/, Reply reply) const {
-  const Request stale_request{.query = {{"stale", "true"}}};
   read_and_respond(
-      stale_request, std::move(reply), copy_status,
+      ReadFrom::member, std::move(reply), copy_status,
       [facts = facts_](const StatusRecord& record) { return json(write(record, facts)); });
 }
 
 void Router::cluster(const Request& /*request*/, Reply reply) const {
-  const Request stale_request{.query = {{"stale", "true"}}};
   read_and_respond(
-      stale_request, std::move(reply), copy_cluster,
+      ReadFrom::member, std::move(reply), copy_cluster,
       [facts = facts_](const ClusterRecord& record) { return json(write(record, facts)); });
 }
 
@@ -357,14 +332,14 @@ void Router::locks(const Request& request, Reply reply) const {
     query.after = *std::move(resource);
   }
   read_and_respond(
-      request, std::move(reply),
+      read_from(request), std::move(reply),
       [query = std::move(query)](const View& view) { return copy_locks(view, query); },
       [](const LockPage& page) { return json(write(page)); });
 }
 
 void Router::lock(const Request& request, Reply reply) const {
   // The rest of the path is the name, which may contain slashes.
-  const auto name = request.path.substr(lock_prefix.size());
+  const auto& name = request.path_parameter;
   if (!request.access.may(auth::Verb::read, name)) {
     // Denied whether or not the lock exists.
     reply(deny(request, auth::Verb::read, name));
@@ -377,7 +352,7 @@ void Router::lock(const Request& request, Reply reply) const {
   }
   const core::Resource resource{.name = name, .kind = *kind};
   read_and_respond(
-      request, std::move(reply),
+      read_from(request), std::move(reply),
       [resource](const View& view) { return copy_lock(view, resource, in_full); },
       [](const std::optional<LockRecord>& found) {
         return found ? json(write(*found)) : not_found("the lock has no holder and no waiter");
@@ -392,20 +367,20 @@ void Router::leases(const Request& request, Reply reply) const {
     return;
   }
   read_and_respond(
-      request, std::move(reply),
+      read_from(request), std::move(reply),
       [range = auth::LeaseRange{core::LeaseId{*after}, *limit},
        access = request.access](const View& view) { return copy_leases(view, range, access); },
       [](const LeasePage& page) { return json(write(page)); });
 }
 
 void Router::lease(const Request& request, Reply reply) const {
-  const auto number = parse_count(std::string_view(request.path).substr(lease_prefix.size()));
+  const auto number = parse_count(request.path_parameter);
   if (!number) {
     reply(error_response(number.error()));
     return;
   }
   read_and_respond(
-      request, std::move(reply),
+      read_from(request), std::move(reply),
       [wanted = core::LeaseId{*number}, access = request.access](const View& view) {
         return copy_lease(view, wanted, access);
       },
@@ -416,18 +391,17 @@ void Router::lease(const Request& request, Reply reply) const {
 
 void Router::graph(const Request& request, Reply reply) const {
   read_and_respond(
-      request, std::move(reply),
+      read_from(request), std::move(reply),
       [access = request.access](const View& view) { return copy_graph(view, access); },
       [](const GraphRecord& record) { return json(write(record)); });
 }
 
 void Router::deadlocks(const Request& request, Reply reply) const {
-  const Request stale_request{.query = {{"stale", "true"}}};
   read_and_respond(
-      stale_request, std::move(reply),
+      ReadFrom::member, std::move(reply),
       // The log of deadlocks belongs to the store's thread, so it is copied there.
       [this, access = request.access](const View& view) {
-        return DeadlockPage{.now = view.now, .records = deadlocks_.latest(access)};
+        return DeadlockPage{.now = view.now, .records = sources_.deadlocks.latest(access)};
       },
       [](const DeadlockPage& page) { return json(write(page)); });
 }
@@ -435,7 +409,7 @@ void Router::deadlocks(const Request& request, Reply reply) const {
 // Belongs to the HTTP thread, so no copy on the store's thread is needed.
 void Router::history(const Request& request, Reply reply) const {
   const auto after = parse_count(request.parameter("after").value_or("0"));
-  reply(after ? json(history_.write(*after)) : error_response(after.error()));
+  reply(after ? json(sources_.history.write(*after)) : error_response(after.error()));
 }
 
 // Open to unauthenticated clients: the dashboard uses it to show a login form or the reason why a

@@ -23,6 +23,8 @@
 
 namespace tenure::server::http {
 
+struct ServerOptions;
+
 /// Maps paths to handlers and enforces their permissions. Handlers copy from the store on its
 /// thread and write the response on the HTTP thread.
 ///
@@ -38,30 +40,28 @@ class Router {
     const History& history;
     LoginSessions& sessions;
     LockHandlers& lock_handlers;
-    auth::Authorizer* authorizer = nullptr;  ///< Null: no users; everything is readable.
   };
-  struct Options {
-    ChangePolicy rights{};
-    bool open_metrics = false;  ///< /metrics requires no authentication.
-    /// Digest of the secret that changes require without users; nullopt: changes are denied.
-    std::optional<auth::Digest> secret{};
-  };
-
   /// One route. The table contains all routes except dashboard files, with the permission each
   /// requires.
   struct Route {
-    std::string_view path;      ///< Full path; if it ends in '/', the prefix.
-    std::string_view suffix{};  ///< Suffix of a prefix route.
     Method method = Method::get;
+    std::string_view path;  ///< Full path; if it ends in '/', the prefix before a path parameter.
     auth::Permission permission;
     /// Handler; null: an event stream, served by Connection.
     void (Router::*page)(const Request&, Reply) const;
+    /// Suffix after the path parameter. A parameter may contain slashes and colons: only a suffix
+    /// at the end of the path selects a route.
+    std::string_view suffix{};
+
+    [[nodiscard]] constexpr bool has_parameter() const {
+      return path.size() > 1 && path.ends_with('/');  // "/" is a full path
+    }
   };
   [[nodiscard]] static std::span<const Route> routes();
 
   /// `executor`: the HTTP thread, on which responses are written.
-  Router(const Sources& sources, boost::asio::any_io_executor executor, ServerFacts facts,
-         Options options);
+  Router(const Sources& sources, boost::asio::any_io_executor executor,
+         const ServerOptions& options, ServerFacts facts);
 
   /// Value of the Allow header for a path.
   [[nodiscard]] static std::string allowed(std::string_view path);
@@ -109,11 +109,9 @@ class Router {
   void logout(const Request& request, Reply reply) const;
   void openapi(const Request& request, Reply reply) const;
   void acquire(const Request& request, Reply reply) const;
-  void release(const Request& request, Reply reply) const;
-  void extend(const Request& request, Reply reply) const;
-  void grant_lease(const Request& request, Reply reply) const;
-  void renew_lease(const Request& request, Reply reply) const;
-  void revoke_lease(const Request& request, Reply reply) const;
+  /// Action of the lock API on a lease, or on the locks that it holds.
+  template <void (LockHandlers::*action)(const Request&, Reply)>
+  void use_lease(const Request& request, Reply reply) const;
   void check_token(const Request& request, Reply reply) const;
   void force_release(const Request& request, Reply reply) const;
   /// Serves a dashboard file; false: no such file.
@@ -125,25 +123,25 @@ class Router {
   /// elsewhere. Replies with the error if the right is missing.
   [[nodiscard]] bool may_lock(const Request& request, std::string_view name, Reply& reply) const;
 
+  /// `member`: this member answers from its own state, without a quorum.
+  enum class ReadFrom : std::uint8_t { quorum, member };
+  /// Parameter `stale` of the request.
+  [[nodiscard]] static ReadFrom read_from(const Request& request) {
+    return request.parameter("stale") == "true" ? ReadFrom::member : ReadFrom::quorum;
+  }
   /// Copies with `copy(view)` on the store's thread and responds with `page(copied)` on the HTTP
-  /// thread. With ?stale=true any member answers from its own state.
+  /// thread.
   template <class Copy, class Page>
-  void read_and_respond(const Request& request, Reply reply, Copy copy, Page page) const;
+  void read_and_respond(ReadFrom from, Reply reply, Copy copy, Page page) const;
 
-  Store& store_;
-  Metrics& metrics_;
-  const DeadlockLog& deadlocks_;
-  const History& history_;
-  LoginSessions& sessions_;
-  auth::Authorizer* authorizer_;
-  LockHandlers& lock_handlers_;
+  const Sources sources_;
   boost::asio::any_io_executor executor_;
+  const ServerOptions& options_;
   ServerFacts facts_;
-  const Options options_;
 };
 
 template <class Copy, class Page>
-void Router::read_and_respond(const Request& request, Reply reply, Copy copy, Page page) const {
+void Router::read_and_respond(ReadFrom from, Reply reply, Copy copy, Page page) const {
   auto reader = [home = executor_, reply = std::move(reply), copy = std::move(copy),
                  page = std::move(page)](const Result<View>& view) mutable {
     using Copied = decltype(copy(*view));
@@ -153,10 +151,10 @@ void Router::read_and_respond(const Request& request, Reply reply, Copy copy, Pa
       reply(copied ? page(*copied) : error_response(copied.error()));
     });
   };
-  if (request.parameter("stale") == "true") {
-    store_.peek(std::move(reader));
+  if (from == ReadFrom::member) {
+    sources_.store.peek(std::move(reader));
   } else {
-    store_.read(std::move(reader));
+    sources_.store.read(std::move(reader));
   }
 }
 

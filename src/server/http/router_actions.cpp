@@ -3,12 +3,11 @@
 #include <utility>
 #include <variant>
 
-#include <boost/asio/post.hpp>
-
 #include "server/config/units.hpp"
 #include "server/http/body.hpp"
 #include "server/http/responses.hpp"
 #include "server/http/router.hpp"
+#include "server/http/server.hpp"
 #include "sys/log.hpp"
 
 // Handlers of POST requests: login and logout, locks and leases, force-release.
@@ -26,11 +25,6 @@ std::string cookie_of(const ClientInfo& client, std::string_view secret,
          (is_secure ? "; Secure" : "");
 }
 
-/// Path segment between a prefix and a suffix.
-std::string path_segment(std::string_view path, std::string_view prefix, std::string_view suffix) {
-  return std::string(path.substr(prefix.size(), path.size() - prefix.size() - suffix.size()));
-}
-
 /// Number of released holds, or the error. A free lock is a conflict: the operator expected a
 /// holder.
 Response force_release_response(const Result<Decided>& decided) {
@@ -43,12 +37,10 @@ Response force_release_response(const Result<Decided>& decided) {
                                   : refused->error);
   }
   const auto* forced = std::get_if<core::Forced>(&decided->outcome);
-  sys::JsonWriter body;
-  body.object([&] {
-    body.field("holds", forced == nullptr ? 0 : forced->holds);
-    body.field("revision", decided->revision);
+  return json_object([&](sys::JsonWriter& out) {
+    out.field("holds", forced == nullptr ? 0 : forced->holds);
+    out.field("revision", decided->revision);
   });
-  return json(body.take() + '\n');
 }
 
 }  // namespace
@@ -60,7 +52,7 @@ void Router::login(const Request& request, Reply reply) const {
     reply(problem(403, "Forbidden", *forged));
     return;
   }
-  if (authorizer_ == nullptr) {
+  if (options_.authorizer == nullptr) {
     login_with_secret(request, std::move(reply));
     return;
   }
@@ -72,7 +64,7 @@ void Router::login(const Request& request, Reply reply) const {
     return;
   }
   // Rejects unknown tokens and records the denial, as for any request.
-  const auto principal = authorizer_->authenticate(credentials, client.address);
+  const auto principal = options_.authorizer->authenticate(credentials, client.address);
   const auto denial = principal->authorize(auth::Permission::authenticated);
   // A reload can happen at any time. Everything below uses one consistent snapshot of the policy.
   const auto access = principal->access();
@@ -84,8 +76,8 @@ void Router::login(const Request& request, Reply reply) const {
   log::info("login", {{"principal", access.user()->name}, {"address", client.address}});
   auto response = json(write(rights_of(client, options_.rights, access)));
   response.fields.emplace_back(
-      "Set-Cookie",
-      cookie_of(client, sessions_.begin(*token, LoginSessions::Clock::now()), LoginSessions::life));
+      "Set-Cookie", cookie_of(client, sources_.sessions.begin(*token, LoginSessions::Clock::now()),
+                              LoginSessions::life));
   reply(std::move(response));
 }
 
@@ -108,8 +100,8 @@ void Router::login_with_secret(const Request& request, Reply reply) const {
   log::info("login", {{"principal", "secret"}, {"address", client.address}});
   auto response = json(write(rights_of(client, options_.rights, request.access)));
   response.fields.emplace_back(
-      "Set-Cookie",
-      cookie_of(client, sessions_.begin(digest, LoginSessions::Clock::now()), LoginSessions::life));
+      "Set-Cookie", cookie_of(client, sources_.sessions.begin(digest, LoginSessions::Clock::now()),
+                              LoginSessions::life));
   reply(std::move(response));
 }
 
@@ -120,7 +112,7 @@ void Router::logout(const Request& request, Reply reply) const {
     return;
   }
   // Ends the session on the server; the empty cookie with Max-Age 0 removes it from the browser.
-  sessions_.end(client.session);
+  sources_.sessions.end(client.session);
   auto response = json("{}\n");
   response.fields.emplace_back("Set-Cookie", cookie_of(client, "", {}));
   reply(std::move(response));
@@ -167,46 +159,9 @@ bool Router::may_lock(const Request& request, std::string_view name, Reply& repl
   return true;
 }
 
-// acquire() checks the right on the name. The handlers below pass no name: they need the lease that
-// holds the lock, and LockHandlers checks its owner.
 void Router::acquire(const Request& request, Reply reply) const {
-  const auto name = path_segment(request.path, lock_prefix, acquire_suffix);
-  if (may_lock(request, name, reply)) {
-    lock_handlers_.acquire(request, name, std::move(reply));
-  }
-}
-
-void Router::release(const Request& request, Reply reply) const {
-  if (may_lock(request, {}, reply)) {
-    lock_handlers_.release(request, path_segment(request.path, lock_prefix, release_suffix),
-                           std::move(reply));
-  }
-}
-
-void Router::extend(const Request& request, Reply reply) const {
-  if (may_lock(request, {}, reply)) {
-    lock_handlers_.extend(request, path_segment(request.path, lock_prefix, extend_suffix),
-                          std::move(reply));
-  }
-}
-
-void Router::grant_lease(const Request& request, Reply reply) const {
-  if (may_lock(request, {}, reply)) {
-    lock_handlers_.grant_lease(request, std::move(reply));
-  }
-}
-
-void Router::renew_lease(const Request& request, Reply reply) const {
-  if (may_lock(request, {}, reply)) {
-    lock_handlers_.renew_lease(request, path_segment(request.path, lease_prefix, renew_suffix),
-                               std::move(reply));
-  }
-}
-
-void Router::revoke_lease(const Request& request, Reply reply) const {
-  if (may_lock(request, {}, reply)) {
-    lock_handlers_.revoke_lease(request, path_segment(request.path, lease_prefix, revoke_suffix),
-                                std::move(reply));
+  if (may_lock(request, request.path_parameter, reply)) {
+    sources_.lock_handlers.acquire(request, std::move(reply));
   }
 }
 
@@ -229,21 +184,21 @@ void Router::check_token(const Request& request, Reply reply) const {
     return;
   }
   read_and_respond(
-      request, std::move(reply),
+      read_from(request), std::move(reply),
       [resource = core::Resource{.name = name}, wanted = core::FencingToken(token)](
           const View& view) { return copy_token_check(view, resource, wanted); },
       [this](const TokenRecord& record) {
         // Counted for alerts: a storage that rejects tokens indicates clients that lost their
         // locks.
         if (record.verdict != TokenVerdict::held) {
-          metrics_.fencing_rejected();
+          sources_.metrics.fencing_rejected();
         }
         return json(write(record));
       });
 }
 
 void Router::force_release(const Request& request, Reply reply) const {
-  const auto name = path_segment(request.path, lock_prefix, force_suffix);
+  const auto& name = request.path_parameter;
   if (!may_force(request, name, reply)) {
     return;
   }
@@ -268,12 +223,9 @@ void Router::force_release(const Request& request, Reply reply) const {
   if (*token != 0) {
     force.token = core::FencingToken(*token);
   }
-  store_.propose(std::move(force), [executor = executor_, reply = std::move(reply)](
-                                       const Result<Decided>& decided) mutable {
-    boost::asio::post(
-        executor, [reply = std::move(reply), answer = force_release_response(decided)]() mutable {
-          reply(std::move(answer));
-        });
+  sources_.store.propose(std::move(force), [reply = reply_on(executor_, std::move(reply))](
+                                               const Result<Decided>& decided) mutable {
+    reply(force_release_response(decided));
   });
 }
 

@@ -35,12 +35,8 @@ class Server::Core {
                  .deadlocks = deadlocks_,
                  .history = history_,
                  .sessions = sessions_,
-                 .lock_handlers = lock_handlers_,
-                 .authorizer = options_.authorizer},
-                loop_->get_executor(), facts(store),
-                {.rights = options_.rights,
-                 .open_metrics = options_.open_metrics,
-                 .secret = options_.secret}) {
+                 .lock_handlers = lock_handlers_},
+                loop_->get_executor(), options_, facts(store)) {
     // Observers must be registered before the store starts; see REQUIRES of Server.
     store.listen(feed_);
     store.listen(deadlocks_);

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include "server/http/history.hpp"
 #include "server/http/request_rights.hpp"
 #include "support/http/service.hpp"
+#include "sys/quantile.hpp"
 
 namespace tenure::test {
 namespace {
@@ -15,7 +17,6 @@ using namespace std::chrono_literals;
 using server::HttpForce;
 using server::Totals;
 using server::http::ClientInfo;
-using server::http::quantile_between;
 
 std::string post(const HttpService& service, std::string_view target, std::string_view fields) {
   return http_post(service.port, target, "", fields);
@@ -315,6 +316,11 @@ TEST(HttpForce, a_follower_rejects_the_request) {
 }
 
 // Rates and latencies -----------------------------------------------------------------------------
+
+std::optional<double> quantile_between(const Totals::Buckets& before, const Totals::Buckets& after,
+                                       double quantile) {
+  return sys::quantile_between(before, after, quantile);
+}
 
 TEST(HttpHistory, a_quantile_lies_on_a_line_within_its_bucket) {
   const Totals::Buckets before{{0.1, 5}, {1, 5}, {0, 5}};
