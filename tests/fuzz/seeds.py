@@ -132,6 +132,8 @@ def url():
             "redlock": "redlock://:p@a,b,c:6380/1?node_timeout=50ms&retry_delay=20ms&"
                        "restart_wait=0s",
             "token": "tenure://user:token@a?token_file=x",
+            "tls": "redis://a?tls_ca=x&tls_cert=y&tls_key=z&namespace=n",
+            "common": "etcd://a,b?owner=me&key_prefix=p/&request_timeout=2s&busy_poll=50us",
             "etcd": "etcds://root:x@127.0.0.1/prefix", "bad": "http:/x", "percent": "a://b%4/%zz?%"}
 
 

@@ -12,6 +12,7 @@
 #include "backends/redis/url.hpp"
 #include "backends/redlock/url.hpp"
 #include "backends/tenured/url.hpp"
+#include "backends/url_options.hpp"
 #include "backends/zookeeper/url.hpp"
 #include "fuzz/input.hpp"
 
@@ -48,6 +49,19 @@ Url as(std::string_view scheme, const Url& url) {
     }
   }
   return made;
+}
+
+void use_common(const Url& url) {
+  auto taken = url;
+  ConnectOptions options;
+  if (!consume_common_options(taken, options)) {
+    return;
+  }
+  for (const auto& [key, value] : taken.parameters) {
+    require(key.text != "owner" && key.text != "key_prefix" && key.text != "request_timeout" &&
+                key.text != "busy_poll",
+            "no common option is left over");
+  }
 }
 
 void use_redis(const Url& url) {
@@ -95,6 +109,7 @@ void use(const Url& url, std::string_view text) {
   if (const auto endpoints = endpoints_of(plain, 1)) {
     check_endpoints(*endpoints);
   }
+  use_common(url);
   use_redis(url);
   use_grpc(url);
   auto for_zookeeper = url;
