@@ -56,6 +56,7 @@ PLANTED = {
     "a type name without a purpose": ("src/net/a.cpp", "class [[nodiscard]] LeaseUtils {\n",
                                       "'util'"),
     "an open end": ("tests/unit/a.cpp", "// TODO: later\n", ":1: TODO without"),
+    "a default port": ("tests/daemon/a_test.py", "PORT = 7420\n", "the default port 7420"),
     "no pragma once": ("src/net/a.hpp", "// nothing\n", "#pragma once"),
 }
 
