@@ -148,7 +148,8 @@ class Leader {
 /** A lease that timers keep: one renews it, the other ends this process when the lease may end at
  * the server. The local deadline counts from *before* the last confirmed renewal was sent, and ends
  * earlier than the TTL by a margin for clocks of different rates. So this process stops before the
- * server can grant the lock to the next client, also when the server hangs. */
+ * server can grant the lock to the next client, also when the server hangs. Work that blocks the
+ * event loop delays both timers: run it in a worker or in short steps. */
 class Lease {
   constructor(leader, ttlMs) {
     this.leader = leader;
