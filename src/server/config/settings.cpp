@@ -472,8 +472,9 @@ std::string Setting::variable() const {
     return "TENURE_AUTH_USERS_FILE";
   }
   std::string variable = "TENURE_" + std::string(key);
-  for (char& c : variable) {
-    c = c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (char& letter : variable) {
+    letter =
+        letter == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   }
   return variable;
 }
