@@ -20,6 +20,9 @@ SEEDS ?= 1000
 FIRST_SEED ?= 1
 FOLDERS ?= src tests examples
 
+# Packages of tenured, and of tenure with every scheme of URLs.
+PROGRAMS = server cluster redis etcd zookeeper cli
+
 # C++ sources of this project.
 SOURCES = $(shell find include src tests bench examples -name '*.hpp' -o -name '*.cpp')
 
@@ -44,14 +47,14 @@ build: ## build the library, the tests and the examples into build/dev
 	$(call step,"build")
 	@$(call build_preset,dev)
 
-run: ## build and start a lock server with its dashboard in ./var, and print commands to try
-	@tools/setup.sh build server run
+run: ## build and start a lock server with its dashboard in ./var, and print three commands to try
+	@tools/setup.sh build $(PROGRAMS) run
 	$(call step,"build")
 	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/run_server.sh build/run/tenured
 
 cluster: ## build and start a cluster of three lock servers (./var/cluster), until Ctrl-C
-	@tools/setup.sh build server run
+	@tools/setup.sh build $(PROGRAMS) run
 	$(call step,"build")
 	@$(call build_preset,run,--target tenured tenure_cli)
 	@tools/run_cluster.sh build/run/tenured
@@ -158,17 +161,17 @@ bench-backends: ## compare the library on etcd and ZooKeeper with their own lock
 	@python3 bench/run_backends.py --write docs/benchmarks.md
 
 ##@ Other
-install: ## build the release and install it below PREFIX (default /usr/local)
-	@tools/setup.sh build cluster redis etcd zookeeper cli
+install: ## build the release and install libraries, tenured and tenure below PREFIX (default /usr/local)
+	@tools/setup.sh build $(PROGRAMS)
 	@mkdir -p build
-	@cmake --preset release -DTENURE_SERVER=OFF -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
+	@cmake --preset release -DTENURE_BENCH=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF \
 	  -B build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/.install.log || \
 	  { cat build/.install.log; exit 1; }
 	@cmake --build build/install -j $(JOBS)
 	@cmake --install build/install
 
 package: ## build .debs of the libraries, tenured and tenure into build/packages
-	@tools/setup.sh build server cluster redis etcd zookeeper cli package
+	@tools/setup.sh build $(PROGRAMS) package
 	$(call step,"build")
 	@$(call build_preset,package,--target tenured tenure_cli)
 	@$(call build_preset,package-libraries)

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Starts a cluster of three lock servers on this machine, each with its files in ./var/cluster/N,
-# prints their addresses when a leader is elected, and runs until Ctrl-C.
+# prints their addresses when a leader is elected, and runs until Ctrl-C. If a member does not
+# start, exits with its exit code.
 #   tools/run_cluster.sh path/to/tenured [flags of tenured]
 # BASE_PORT (7420): member N has gRPC on BASE_PORT + 10 (N - 1), then HTTP and peers.
 # FOLDER (./var/cluster): folder of all files of the cluster.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/listeners.sh"
 tenured=$1
 shift
 base=${BASE_PORT:-7420}
@@ -51,18 +53,31 @@ for member in 1 2 3; do
   servers+=($!)
 done
 
+# member_ended N: reports why member N has ended, and stops the others.
+member_ended() {
+  local code=0 kind
+  wait "${servers[$(($1 - 1))]}" || code=$?
+  for kind in grpc http peers; do
+    name_listeners "$($kind "$1" | cut -d: -f2)" >&2
+  done
+  echo "member $1 ended with exit code $code" >&2
+  stop $code
+}
+
 leader=""
 for _ in $(seq 300); do
   for member in 1 2 3; do
-    if curl --silent --max-time 2 "http://$(http $member)/v1/status" 2>/dev/null |
+    kill -0 "${servers[$((member - 1))]}" 2>/dev/null || member_ended $member
+  done
+  for member in 1 2 3; do
+    # A reply is not enough: another server may own the port.
+    if [[ $(listener_of "$(http $member | cut -d: -f2)") == "${servers[$((member - 1))]}" ]] &&
+      curl --silent --max-time 2 "http://$(http $member)/v1/status" 2>/dev/null |
       grep --quiet '"role":"leader"'; then
       leader=$member
     fi
   done
   [[ -n $leader ]] && break
-  for server in "${servers[@]}"; do
-    kill -0 "$server" 2>/dev/null || stop 1
-  done
   sleep 0.1
 done
 if [[ -z $leader ]]; then

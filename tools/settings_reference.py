@@ -32,7 +32,8 @@ def sections_of(config):
 
 
 def main():
-    config = subprocess.run([sys.argv[1], "--print-config"], check=True, text=True,
+    # Without variables that would change the printed defaults.
+    config = subprocess.run([sys.argv[1], "--print-config"], check=True, text=True, env={},
                             stdout=subprocess.PIPE).stdout
     sections = sections_of(config)
     for page in PAGES:

@@ -17,8 +17,9 @@ declare -A groups=(
   [server]="$cluster
             libraft-dev libtomlplusplus-dev libcli11-dev prometheus-cpp-dev libsystemd-dev
             libjemalloc-dev"
-  # For the command, and for the example commands that `make run` prints.
-  [run]="libncurses-dev curl python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
+  # For the scripts that start servers, and for examples/python.
+  [run]="libncurses-dev curl iproute2
+         python3 protobuf-compiler-grpc python3-grpcio python3-protobuf"
   # For `make demo`: its workers write to a SQLite database.
   [demo]="libsqlite3-dev"
   # For the API reference.

@@ -86,6 +86,10 @@ DECLARED = re.compile(r"^\s*(?:template\s*<.*>\s*)?"
                       r"(?:class|struct|enum class|enum|using|concept)\s+"
                       r"(?:\[\[\w+\]\]\s+)?(?:TENURE_\w+(?:\([^)]*\))?\s+)?(\w+)")
 OPEN_END = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\s*\(?#\d+)")
+# Tests run beside `make run` and beside each other, so none uses a default port, except where other
+# programs cannot have it: data, a network namespace, a page whose ports are replaced.
+DEFAULT_PORT = re.compile(r"\b742[012]\b")
+MAY_KNOW_PORTS = ("tests/docs/run_page.py", "tests/fuzz/seeds.py", "tests/package/in_root.sh")
 STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//.*')
 
 
@@ -170,6 +174,15 @@ def check_layers(path, lines, root):
             yield number, "core/ is deterministic: " + text.strip()
 
 
+def check_ports(path, lines):
+    if path.parts[0] != "tests" or path.suffix in (".hpp", ".cpp") or \
+            path.as_posix() in MAY_KNOW_PORTS:
+        return
+    for number, text in enumerate(lines, 1):
+        if found := DEFAULT_PORT.search(text):
+            yield number, f"a test uses the default port {found[0]}; use a free port"
+
+
 def check_file(path, root):
     """All findings in one file, as (line, why)."""
     lines = (root / path).read_text(encoding="utf-8").splitlines()
@@ -177,6 +190,7 @@ def check_file(path, root):
     if path.parts[0] != "tools":  # this file must be able to name what it bans
         yield from check_open_ends(lines)
     yield from vocabulary.check_words(path, lines)
+    yield from check_ports(path, lines)
     if path.suffix in (".hpp", ".cpp"):
         yield from check_names(path, lines)
         yield from check_layers(path, lines, root)

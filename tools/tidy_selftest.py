@@ -61,6 +61,7 @@ PLANTED = {
     "an idiom in a script": ("tools/a.sh", "# nobody\n", ":1: 'nobody'"),
     "an idiom in a hook": ("tools/hooks/commit-msg", "# nobody\n", ":1: 'nobody'"),
     "an idiom in a unit": ("packaging/a.service", "# nobody\n", ":1: 'nobody'"),
+    "a default port": ("tests/daemon/a_test.py", "PORT = 7420\n", "the default port 7420"),
     "no pragma once": ("src/net/a.hpp", "// nothing\n", "#pragma once"),
 }
 

@@ -24,6 +24,7 @@
 #include "server/config/cluster_config.hpp"
 #include "server/config/command_line.hpp"
 #include "server/config/config.hpp"
+#include "server/config/environment.hpp"
 #include "server/events/force_log.hpp"
 #include "server/http/options.hpp"
 #include "server/http/server.hpp"
@@ -379,6 +380,15 @@ void Daemon::stop() {
   node_->stop();
 }
 
+/// Environment of this process. REQUIRES: no thread changes it.
+Environment environment_of_process() {
+  std::size_t count = 0;
+  while (environ[count] != nullptr) {
+    ++count;
+  }
+  return {environ, count};
+}
+
 /// Signals that stop or reload the daemon. Blocked in all threads and received by sigwait().
 sigset_t stop_signals() {
   sigset_t signals;
@@ -389,11 +399,14 @@ sigset_t stop_signals() {
   return signals;
 }
 
-int run(const Config& config) {
+int run(const Config& config, Environment environment) {
   const auto signals = stop_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   log::start({.level = config.log.level, .format = config.log.format});
+  for (const auto& warning : warnings_about(environment, config)) {
+    log::warning("configuration_warning", {{"warning", warning}});
+  }
   auto daemon = Daemon::start(config);
   if (!daemon) {
     log::error("cannot_start", {{"error", daemon.error().detail}});
@@ -439,8 +452,9 @@ const char* malloc_conf = "background_thread:true,dirty_decay_ms:1000";
 
 int main(int count, char** arguments) {
   using namespace tenure::server;
-  const auto read =
-      read_command_line(std::span<const char* const>(arguments, static_cast<std::size_t>(count)));
+  const auto environment = environment_of_process();
+  const auto read = read_command_line(
+      std::span<const char* const>(arguments, static_cast<std::size_t>(count)), environment);
   if (const auto* exit_message = std::get_if<ExitMessage>(&read)) {
     std::fputs(exit_message->text.c_str(),
                exit_message->code == ExitCode::stopped ? stdout : stderr);
@@ -452,5 +466,5 @@ int main(int count, char** arguments) {
   if (std::holds_alternative<TokenCommand>(read)) {
     return run_token();
   }
-  return run(std::get<Config>(read));
+  return run(std::get<Config>(read), environment);
 }

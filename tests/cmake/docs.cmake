@@ -73,10 +73,12 @@ function(tenure_shell_page name)
 endfunction()
 
 if(TARGET tenured)
-  tenure_shell_page("the guide on clusters works as written"
-                    tests/docs/run_page.py docs/how_to/run_a_cluster.md)
+  tenure_shell_page("the example of the settings starts a server"
+                    tests/docs/run_page.py docs/reference/settings.md)
 endif()
 if(TARGET tenured AND TARGET tenure_cli)
+  tenure_shell_page("the guide on clusters works as written"
+                    tests/docs/run_page.py docs/how_to/run_a_cluster.md)
   tenure_shell_page("the guide on backups works as written"
                     tests/docs/run_page.py docs/how_to/back_up_and_restore.md)
   tenure_shell_page("the guide on cron jobs works as written"

@@ -47,6 +47,26 @@ def free_ports(count):
     return ports
 
 
+def free_port_range(count):
+    """First of `count` consecutive free ports, for scripts that derive ports from a base port.
+    Choice of ports as in free_ports()."""
+    chance = random.Random()
+    while True:
+        base = chance.randrange(10_000, 32_000 - count)
+        ports = range(base, base + count)
+        if GIVEN_PORTS.isdisjoint(ports) and all(map(is_free, ports)):
+            GIVEN_PORTS.update(ports)
+            return base
+
+
+def is_free(port):
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
 class Node(Daemon):
     """One member. Its addresses are the same after every start."""
 

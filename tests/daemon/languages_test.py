@@ -3,24 +3,29 @@
 the queue, renew their leases and are fenced."""
 
 import os
+import pathlib
 import re
 import signal
 import subprocess
+import tempfile
+import time
 import unittest
 
 import cluster
-from daemon import HOME, TIMEOUT, OneDaemon, eventually, lease_pb
+from daemon import HOME, TIMEOUT, Daemon, OneDaemon, eventually, lease_pb, run
+from tls_test import Authority
 
 PYTHON = ["/usr/bin/python3", str(HOME / "examples/python/hold.py")]
 NODE = [os.environ.get("NODE", "node"), str(HOME / "examples/node/hold.mjs")]
 LANGUAGES = {"python": PYTHON, "node": NODE}
 
 
-class Languages(OneDaemon):
-    def start(self, language, name, *options):
-        process = subprocess.Popen(
-            [*LANGUAGES[language], name, "--server", self.daemon.grpc_address, *options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+class Clients(unittest.TestCase):
+    """Starts the clients and reads what they print."""
+
+    def hold(self, language, name, server, *options):
+        process = subprocess.Popen([*LANGUAGES[language], name, "--server", server, *options],
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(self.end, process)
         return process
 
@@ -40,6 +45,11 @@ class Languages(OneDaemon):
     def outcome(self, process):
         output, _ = process.communicate(timeout=TIMEOUT)
         return process.returncode, output
+
+
+class Languages(OneDaemon, Clients):
+    def start(self, language, name, *options):
+        return self.hold(language, name, self.daemon.grpc_address, *options)
 
     def leases(self):
         """Leases that are alive. The lease of a refused client lives until its TTL ends."""
@@ -111,7 +121,94 @@ class Languages(OneDaemon):
         self.revoke(lease)
 
 
-class Replaced(unittest.TestCase):
+class Hanging(Clients):
+    """A server that hangs: SIGSTOP. Its connections stay open, and it does not reply."""
+
+    # Catches a client that counts from the reply, that waits for one, or that ignores the margin:
+    # the lease may be granted to another client when its TTL has passed at the server.
+    def test_a_client_reports_the_loss_before_the_ttl_ends_when_the_server_hangs(self):
+        for language in LANGUAGES:
+            with self.subTest(language), tempfile.TemporaryDirectory() as folder:
+                daemon = Daemon(folder).start()
+                self.addCleanup(daemon.kill)
+                process = self.hold(language, "a", daemon.grpc_address, "--ttl", "6",
+                                    "--seconds", "60")
+                self.token(process)
+                daemon.process.send_signal(signal.SIGSTOP)
+                # The server has received the last renewal before this moment.
+                stopped = time.monotonic()
+
+                line = process.stdout.readline()
+                while line and "are lost" not in line:
+                    line = process.stdout.readline()
+
+                self.assertLess(time.monotonic() - stopped, 6)
+                self.assertIn("the lease and its lock are lost", line)
+                self.assertEqual(self.outcome(process)[0], 79)
+
+    def test_a_client_keeps_its_lock_when_another_member_replaces_a_hanging_leader(self):
+        with cluster.running() as nodes:
+            servers = ",".join(nodes.addresses())
+            processes = [self.hold(language, language, servers, "--ttl", "9", "--seconds", "12")
+                         for language in LANGUAGES]
+            for process in processes:
+                self.token(process)
+
+            nodes.pause(nodes.leader())
+
+            for process in processes:
+                code, output = self.outcome(process)
+                self.assertEqual(code, 0, output)
+                self.assertIn("is released", output)
+
+
+class Secured(Clients):
+    """A server with TLS and users."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tenured.")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.authority = Authority(folder.name, "ours")
+        self.authority.sign("server")
+        self.authority.sign("client")
+        made = run("token")
+        (self.folder / "token").write_text(made.stdout, encoding="ascii")
+        (self.folder / "users.toml").write_text(
+            f"[users.ann]\n{made.stderr.splitlines()[-1]}\nrights = {{ \"\" = \"lock\" }}\n",
+            encoding="utf-8")
+
+    def serve(self, *flags):
+        daemon = Daemon(self.folder / "store", "--tls-cert", self.authority.path("server.pem"),
+                        "--tls-key", self.authority.path("server.key"), *flags).start()
+        self.addCleanup(daemon.kill)
+        # By name: Node warns about a TLS server name that is an address.
+        return daemon.grpc_address.replace("127.0.0.1", "localhost")
+
+    def test_clients_authenticate_with_a_token_over_tls(self):
+        server = self.serve("--auth-file", str(self.folder / "users.toml"))
+        trust = ("--tls-ca", self.authority.path("ca.pem"), "--seconds", "0")
+        for language in LANGUAGES:
+            with self.subTest(language):
+                held = self.hold(language, "a", server, *trust, "--token-file",
+                                 str(self.folder / "token"))
+                self.token(held)
+                self.assertEqual(self.outcome(held), (0, "a is released\n"))
+                self.assertEqual(self.outcome(self.hold(language, "a", server, *trust))[0], 77)
+
+    def test_clients_authenticate_with_a_certificate(self):
+        server = self.serve("--tls-client-ca", self.authority.path("ca.pem"))
+        for language in LANGUAGES:
+            with self.subTest(language):
+                held = self.hold(language, "a", server, "--seconds", "0",
+                                 "--tls-ca", self.authority.path("ca.pem"),
+                                 "--tls-cert", self.authority.path("client.pem"),
+                                 "--tls-key", self.authority.path("client.key"))
+                self.token(held)
+                self.assertEqual(self.outcome(held), (0, "a is released\n"))
+
+
+class Replaced(Clients):
     """All members in the address list of a client are replaced while it holds a lock."""
 
     def test_clients_discover_the_members_that_replace_the_initial_ones(self):
@@ -124,7 +221,7 @@ class Replaced(unittest.TestCase):
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                        for language, command in LANGUAGES.items()]
             for holder in holders:
-                self.addCleanup(Languages.end, holder)
+                self.addCleanup(self.end, holder)
                 self.assertIn("is held", holder.stdout.readline())
 
             for member in (4, 5, 6):

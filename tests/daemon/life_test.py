@@ -111,6 +111,18 @@ class Life(Folder):
         self.assertEqual(code, 69)
         self.assertIn(other.grpc_address, why)
 
+    def test_the_environment_sets_what_no_flag_sets(self):
+        daemon = Daemon(self.folder)
+        daemon.prefix = ("env", "TENURE_NODE_NAME=blue", "TENURE_NODE_DATA_DIR=/proc/none",
+                         "TENURE_DATA_DIR=/proc/none")
+        self.addCleanup(daemon.start().kill)
+
+        self.assertIn('"name":"blue"', daemon.get("/v1/status")[1])
+        self.assertIn("TENURE_DATA_DIR: unknown variable, ignored; did you mean "
+                      "TENURE_NODE_DATA_DIR?",
+                      [line["warning"] for line in daemon.lines
+                       if line["event"] == "configuration_warning"])
+
     def test_invalid_flags_and_files_have_distinct_exit_codes(self):
         self.assertEqual(run("--no-such-flag").returncode, 64)
         config = self.folder / "wrong.toml"

@@ -22,7 +22,7 @@ class Authority:
 
     def sign(self, subject, member=None):
         """Creates subject.pem and subject.key; with a member id, a certificate of that member."""
-        names = "IP:127.0.0.1" + (f",URI:tenure:member/{member}" if member else "")
+        names = "IP:127.0.0.1,DNS:localhost" + (f",URI:tenure:member/{member}" if member else "")
         request, extensions = self.path(f"{subject}.csr"), self.path(f"{subject}.ext")
         pathlib.Path(extensions).write_text(f"subjectAltName={names}\n", encoding="utf-8")
         self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",

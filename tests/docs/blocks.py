@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every block of shell or C++ in a document is executed by a test, or states why not.
+"""Checks that every block of shell, C++ or TOML in a document is executed by a test, or states why
+not.
 
     blocks.py [root]
 
@@ -8,6 +9,8 @@ the document in tests/cmake/*.cmake or tests/CMakeLists.txt) and the line above 
 
   <!-- run -->             shell: run, from top to bottom
   <!-- run in a terminal -->     the same, for a long-running command
+  <!-- run on: HOST -->    shell: run on a host of the page (hosts.py)
+  <!-- start on: HOST, HOST -->  TOML: tenured is started with it on these hosts
   <!-- file: NAME -->      written to that file, for later blocks
   <!-- from: FILE -->      the lines occur in that file, which is compiled
   no mark                  C++ in a document of compile_page.py: a complete program
@@ -23,7 +26,8 @@ from dataclasses import dataclass
 from check_main import report
 
 CODE = {"sh": "shell", "bash": "shell", "shell": "shell", "console": "shell", "zsh": "shell",
-        "cpp": "C++", "c++": "C++", "cc": "C++", "cxx": "C++", "hpp": "C++", "c": "C++"}
+        "cpp": "C++", "c++": "C++", "cc": "C++", "cxx": "C++", "hpp": "C++", "c": "C++",
+        "toml": "TOML"}
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)\s*(\S*)")
 NOTE = re.compile(r"<!-- *(.*?) *-->\s*$")
 REASON_MIN = 8  # letters
@@ -74,8 +78,8 @@ def error_of(block, scripts):
             return "a fragment without a reason why it is not tested"
         return None
     what = CODE[block.language]
-    by_mark = kind in ("file", "from") or \
-        (what == "shell" and block.note in ("run", "run in a terminal"))
+    by_mark = kind in ("file", "from") or (what == "TOML" and kind == "start on") or \
+        (what == "shell" and (kind == "run on" or block.note in ("run", "run in a terminal")))
     by_itself = what == "C++" and "compile_page" in scripts and not block.note
     if not by_mark and not by_itself:
         return f"{what} that no test executes; see {pathlib.Path(__file__).name}"

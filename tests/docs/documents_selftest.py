@@ -53,8 +53,13 @@ Text with a mark at its end. <!-- fragment: needs two machines -->
 ```sh
 ssh other
 ```
+<!-- start on: one, two -->
 ```toml
 a = 1
+```
+<!-- run on: one -->
+```sh
+true
 ```
 """), [])
         self.assertEqual(self.errors_in("docs/programs.md", "```cpp\nint main() {}\n```\n"), [])
@@ -66,6 +71,11 @@ a = 1
                 found = self.errors_in("docs/commands.md", f"{fence}\nrm x\n{end}\n")
                 self.assertEqual(len(found), 1, found)
                 self.assertIn("docs/commands.md:1: shell", found[0])
+
+    def test_an_unmarked_configuration_is_found(self):
+        found = self.errors_in("docs/commands.md", "```toml\na = 1\n```\n")
+        self.assertEqual(len(found), 1)
+        self.assertIn("TOML that no test executes", found[0])
 
     def test_unmarked_code_is_found_where_no_test_compiles_it(self):
         self.assertEqual(len(self.errors_in("docs/commands.md", "```cpp\nint a;\n```\n")), 1)

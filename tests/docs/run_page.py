@@ -14,6 +14,10 @@ All blocks run from top to bottom in one shell, with the programs of the build i
                         ports.
   <!-- file: NAME -->   above any block: write it to the file NAME.
   <!-- from: FILE -->   above any block: its lines must occur in FILE, relative to the page.
+  <!-- start on: HOST, HOST -->
+                        above a ```toml block, a configuration file of tenured: start tenured with
+                        it on these hosts (hosts.py) and wait until it is ready.
+  <!-- run on: HOST --> above a ```sh block: run it on that host.
 
 With --build the library is installed first, so that blocks can compile against it.
 """
@@ -30,6 +34,7 @@ import subprocess
 import sys
 import tempfile
 
+import hosts
 from compile_page import blocks_of, install, occurs_in
 
 MARK = "=== end of block"
@@ -93,12 +98,23 @@ def is_run(block):
     return block.language == "sh" and block.note in ("run", STAYS)
 
 
+def without_hosts(run):
+    """The blocks that need no host, and a line about the others, if hosts are unavailable here."""
+    others = [block for block in run if not (hosts.is_start(block) or hosts.is_run(block))]
+    if len(others) < len(run) and (reason := hosts.unavailable_reason()):
+        print(f"{len(run) - len(others)} blocks with hosts are skipped: {reason}")
+        return others
+    return run
+
+
 def script_of(blocks):
-    parts = [PRELUDE]
+    parts = [PRELUDE, hosts.START_ON]
     for number, block in enumerate(blocks):
         text = block.text
         if block.note == STAYS:
             text = f"terminal() {{ exec {text.strip()}; }}\nin_a_terminal"
+        if hosts.is_start(block) or hosts.is_run(block):
+            text = hosts.script_of(block)
         if name := file_of(block):
             text = f"cat >{shlex.quote(name)} <<'END OF FILE'\n{text}END OF FILE"
         parts.append(f'{text}\necho "{MARK} {number}"')
@@ -128,42 +144,58 @@ def main():
 
     home = pathlib.Path(__file__).resolve().parents[2]
     found = blocks_of(options.markdown.read_text(encoding="utf-8"))
-    run = [block for block in found if is_run(block) or file_of(block)]
+    run = without_hosts([block for block in found if is_run(block) or file_of(block) or
+                         hosts.is_start(block) or hosts.is_run(block)])
     wrong = list(missing_lines(options.markdown, found))
     if wrong:
         sys.exit("\n".join(wrong))
     digits, claim = free_prefix()
     prefix = f"127.0.0.1:{digits}"
     with tempfile.TemporaryDirectory(prefix="tenure_page.") as folder:
-        tools = pathlib.Path(folder) / "tools"
-        tools.mkdir()
-        tenured = options.tenured.resolve()
-        (tools / "make").write_text(MAKE.format(home=home, folder=folder, port=f"{digits}20",
-                                                tenured=tenured, build=tenured.parent))
-        (tools / "make").chmod(0o755)
-        paths = [str(tools), str(tenured.parent), str(home / "examples/python")]
-        environment = dict(os.environ)
-        if options.build:
-            environment = install(options.build, pathlib.Path(folder) / "installed")
-        environment |= {"PATH": ":".join([*paths, os.environ["PATH"]])}
-        # To a file: background processes of the shell would keep a pipe open.
-        printed = pathlib.Path(folder) / "printed"
-        with open(printed, "w", encoding="utf-8") as file:
-            shell = subprocess.Popen(
-                ["bash", "-c", script_of(run).replace(PORTS, prefix)], cwd=folder,
-                env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+        environment = prepare(folder, digits, options, home)
+        names = [name for block in run if hosts.is_start(block) for name in hosts.names_of(block)]
+        network = hosts.Hosts(folder, names) if names else None
         try:
-            shell.wait(SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            pass
+            output = execute(script_of(run).replace(PORTS, prefix), folder, environment)
         finally:
-            output = printed.read_text(encoding="utf-8")
-            try:
-                os.killpg(shell.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            if network:
+                network.close()
     claim.close()
     return compare(options.markdown, found, run, output.replace(prefix, PORTS))
+
+
+def prepare(folder, digits, options, home):
+    """Writes the stub of make; returns the environment of the page's shell."""
+    tools = pathlib.Path(folder) / "tools"
+    tools.mkdir()
+    tenured = options.tenured.resolve()
+    (tools / "make").write_text(MAKE.format(home=home, folder=folder, port=f"{digits}20",
+                                            tenured=tenured, build=tenured.parent))
+    (tools / "make").chmod(0o755)
+    environment = dict(os.environ)
+    if options.build:
+        environment = install(options.build, pathlib.Path(folder) / "installed")
+    return environment | {"PATH": ":".join([str(tools), str(tenured.parent), os.environ["PATH"]])}
+
+
+def execute(script, folder, environment):
+    """Runs the script and returns its output."""
+    # To a file: background processes of the shell would keep a pipe open.
+    printed = pathlib.Path(folder) / "printed"
+    with open(printed, "w", encoding="utf-8") as file:
+        shell = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment, stdout=file,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        shell.wait(SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        output = printed.read_text(encoding="utf-8")
+        try:
+            os.killpg(shell.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return output
 
 
 def compare(markdown, found, run, output):

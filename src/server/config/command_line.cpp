@@ -19,7 +19,10 @@ namespace tenure::server {
 namespace {
 
 constexpr std::string_view footer =
-    "Every setting is also a key of a TOML file: --print-config prints one.\n"
+    "Every setting is also a key of a TOML file, as --print-config prints, and an environment\n"
+    "variable: --listen-grpc is listen.grpc and TENURE_LISTEN_GRPC. Flags override the "
+    "environment,\n"
+    "the environment overrides the file.\n"
     "SIGTERM and SIGINT stop the server. SIGHUP reloads users and certificates; without either, "
     "it\n"
     "stops a server that runs on a terminal. Exit codes: 0 stopped, 64 usage, 69 address not\n"
@@ -143,9 +146,32 @@ ParsedCommandLine seed_command(const Flags& flags, Config config) {
   return command;
 }
 
-/// Applies the file, then the flags, then checks the result: a flag can correct a value of the
-/// file.
-ParsedCommandLine resolve(const Flags& flags) {
+/// Applies the file, then the environment.
+Result<Config> read_settings(const std::string& file, Environment environment) {
+  Config config;
+  if (!file.empty()) {
+    if (auto read = read_config_file(file, config); !read) {
+      return std::unexpected(std::move(read).error());
+    }
+  }
+  if (auto read = read_environment(environment, config); !read) {
+    return std::unexpected(std::move(read).error());
+  }
+  return config;
+}
+
+/// Error of a configuration, with the warnings: a misspelled variable is a probable cause.
+ExitMessage reject(const Error& error, Environment environment, const Config& config) {
+  auto lines = error.detail;
+  for (const auto& warning : warnings_about(environment, config)) {
+    lines += '\n' + warning;
+  }
+  return exit_with(ExitCode::configuration, lines);
+}
+
+/// Applies the file, the environment and the flags in this order, then checks the result: a flag
+/// can correct a value of the file.
+ParsedCommandLine resolve(const Flags& flags, Environment environment) {
   // Requests for information first: they must work with an invalid or missing configuration.
   if (flags.prints_version) {
     return ExitMessage{.text = "tenured " + std::string(version()) + '\n'};
@@ -158,16 +184,15 @@ ParsedCommandLine resolve(const Flags& flags) {
     return page ? ExitMessage{.text = *std::move(page)}
                 : exit_with(ExitCode::usage, "--print-man: expected tenured or tenure.toml");
   }
-  Config config;
-  if (!flags.file.empty()) {
-    if (const auto read = read_config_file(flags.file, config); !read) {
-      return exit_with(ExitCode::configuration, read.error().detail);
-    }
+  auto read = read_settings(flags.file, environment);
+  if (!read) {
+    return exit_with(ExitCode::configuration, read.error().detail);
   }
+  auto& config = *read;
   // The first invalid flag is reported; flags are few, unlike the errors of a file.
   for (const auto& [setting, text] : flags.values) {
     if (const auto assigned = setting->assign(config, text); !assigned) {
-      // Exit code 64 for a flag, 78 for the file: scripts can distinguish them.
+      // Exit code 64 for a flag, 78 for file and environment: scripts can distinguish them.
       return exit_with(ExitCode::usage, setting->flag() + ": " + assigned.error().detail);
     }
   }
@@ -176,7 +201,7 @@ ParsedCommandLine resolve(const Flags& flags) {
     return ExitMessage{.text = print_config(config)};
   }
   if (const auto checked = check(config); !checked) {
-    return exit_with(ExitCode::configuration, checked.error().detail);
+    return reject(checked.error(), environment, config);
   }
   if (flags.seeds) {
     // A joining member gets its state from the leader; a seeded state could differ from it.
@@ -211,7 +236,8 @@ std::string value_name(const Setting& setting) {
   return setting.section() == "listen" ? "ADDRESS" : "TEXT";
 }
 
-ParsedCommandLine read_command_line(std::span<const char* const> arguments) {
+ParsedCommandLine read_command_line(std::span<const char* const> arguments,
+                                    Environment environment) {
   CLI::App app("tenured: the lock service of Tenure", "tenured");
   Flags flags;
   describe(app, flags);
@@ -222,7 +248,7 @@ ParsedCommandLine read_command_line(std::span<const char* const> arguments) {
   } catch (const CLI::ParseError& error) {
     return exit_with(ExitCode::usage, std::string(error.what()) + "\nsee tenured --help");
   }
-  return resolve(flags);
+  return resolve(flags, environment);
 }
 
 }  // namespace tenure::server

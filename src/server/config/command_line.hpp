@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "server/config/config.hpp"
+#include "server/config/environment.hpp"
 #include "server/process/exit_code.hpp"
 
 namespace tenure::server {
@@ -47,10 +48,11 @@ struct TokenCommand {};
 /// ExitMessage after --help, --version, --print-config, --print-man and errors.
 using ParsedCommandLine = std::variant<Config, SeedCommand, TokenCommand, ExitMessage>;
 
-/// Reads the command line and the file that --config names. Flags override the file, the file
-/// overrides the defaults.
+/// Reads the command line, the environment and the file that --config names. Flags override the
+/// environment, the environment overrides the file, the file overrides the defaults.
 /// Reads files and nothing else: no directory is created and no port is opened. The first error of
 /// the command line is reported alone; errors of the configuration are reported together.
-[[nodiscard]] ParsedCommandLine read_command_line(std::span<const char* const> arguments);
+[[nodiscard]] ParsedCommandLine read_command_line(std::span<const char* const> arguments,
+                                                  Environment environment = {});
 
 }  // namespace tenure::server

@@ -49,8 +49,9 @@ std::string daemon_page() {
           "Lock service with leases and fencing tokens. Runs as a single node, or as a member of a "
           "cluster of three or five members. Clients connect over gRPC; HTTP serves a dashboard, "
           "metrics and JSON.\n\n"
-          "Every setting is an option and a key of the file tenure.toml(5). The command line "
-          "overrides the file.\n\n"
+          "Every setting is an option, an environment variable and a key of the file "
+          "tenure.toml(5). The command line overrides the environment, which overrides the "
+          "file.\n\n"
           "tenured seed creates the data directory of a member of a new cluster, or without "
           "--members that of a single node, from an unused data directory, a backup of one, or a "
           "file of tenure-snapshot-save(1), and exits. New fencing tokens are larger than all "
@@ -73,13 +74,23 @@ std::string daemon_page() {
           "flight "
           "are answered, and the locks stay in the data directory. SIGHUP reloads users and "
           "certificates. Without either, SIGHUP stops a server that runs on a terminal.")
+      .section("environment")
+      .term("TENURE_SECTION_NAME",
+            "Value of the setting section.name: TENURE_LISTEN_GRPC is listen.grpc, "
+            "TENURE_NODE_DATA_DIR is node.data_dir. An empty variable counts as unset. Other "
+            "variables that begin with TENURE_ are ignored with a warning, except those of "
+            "tenure(1)")
+      .term("TENURE_AUTH_USERS_FILE",
+            "Value of auth.file. TENURE_AUTH_FILE is the token file of tenure(1)")
+      .term("NOTIFY_SOCKET, WATCHDOG_USEC", "Set by systemd: see sd_notify(3)")
+      .term("NO_COLOR", "Print the log without colours")
       .section("exit status")
       .term("0", "stopped by a signal")
       .term("64", "invalid command line")
       .term("69", "an address cannot be bound")
       .term("70", "internal error: keep the log and the data directory for a bug report")
       .term("74", "the data directory is unusable, or the disk failed")
-      .term("78", "invalid configuration")
+      .term("78", "invalid configuration: file or environment")
       .section("files")
       .term("/etc/tenure/tenure.toml", "settings of the service, by convention")
       .term("/var/lib/tenure", "its data directory, by convention")
@@ -103,6 +114,7 @@ std::string file_page() {
           "table [section]. Counts are integers, switches are booleans, all other values are "
           "strings: sizes such as \"64 KiB\", durations such as \"300ms\". An unknown key is an "
           "error. Defaults and valid ranges are in brackets.\n\n"
+          "An environment variable overrides a setting: TENURE_LISTEN_GRPC is listen.grpc. "
           "tenured --print-config prints the effective settings in this format.");
   each_section(page, [](const Setting& setting) { return std::string(setting.key); });
   return page.section("example")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -463,6 +464,19 @@ std::string Setting::flag() const {
   std::ranges::replace(flag, '.', '-');
   std::ranges::replace(flag, '_', '-');
   return flag;
+}
+
+std::string Setting::variable() const {
+  // TENURE_AUTH_FILE is the token file of the command `tenure`.
+  if (key == "auth.file") {
+    return "TENURE_AUTH_USERS_FILE";
+  }
+  std::string variable = "TENURE_" + std::string(key);
+  for (char& letter : variable) {
+    letter =
+        letter == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  }
+  return variable;
 }
 
 std::span<const Setting> settings() {

@@ -16,10 +16,11 @@ namespace tenure::server {
 /// size may also be an integer of bytes.
 enum class ValueType : std::uint8_t { toggle, count, size, duration, text };
 
-/// One setting: a key of the file and a flag of the command line. Immutable after construction.
+/// One setting: a key of the file, an environment variable and a flag. Immutable after
+/// construction.
 ///
-/// The command line, the file, --help, the manual pages and the reference are generated from it, so
-/// they cannot disagree about a default or a range.
+/// The command line, the environment, the file, --help, the manual pages and the reference are
+/// generated from it, so they cannot disagree about a default or a range.
 struct Setting {
   std::string_view key;   ///< `section.name`
   std::string_view help;  ///< Help text, also in the manual pages and docs/reference.
@@ -34,6 +35,8 @@ struct Setting {
   [[nodiscard]] std::string_view name() const { return key.substr(key.find('.') + 1); }
   /// `--data-dir`, `--listen-grpc`.
   [[nodiscard]] std::string flag() const;
+  /// Environment variable: TENURE_NODE_DATA_DIR, TENURE_LISTEN_GRPC.
+  [[nodiscard]] std::string variable() const;
 };
 
 /// All settings, in the order of the reference.
