@@ -35,11 +35,22 @@ const Option* find_option(const Command* command, std::string_view name) {
   return found != nullptr ? found : search(common_options());
 }
 
-/// Whether the next word is the value of this one: true for `-w` and `--wait`, false for `-w5`,
-/// `--wait=5` and words that are not options.
+/// Whether the next word is the value of this one: true for `-w`, `-nw` and `--wait`, false for
+/// `-w5`, `--wait=5` and words that are not options.
 bool takes_next(const Command* command, std::string_view word) {
-  const auto* option = find_option(command, word);
-  return option != nullptr && !option->value.empty();
+  if (word.starts_with("--") || word.size() < 2 || word.front() != '-') {
+    const auto* option = find_option(command, word);
+    return option != nullptr && !option->value.empty();
+  }
+  // Flags may share one word. The first option with a value takes the rest of the word, or the next
+  // one.
+  for (std::size_t at = 1; at < word.size(); ++at) {
+    const auto* option = find_option(command, "-" + std::string(1, word[at]));
+    if (option != nullptr && !option->value.empty()) {
+      return at + 1 == word.size();
+    }
+  }
+  return false;
 }
 
 /// Index of the first positional argument from `begin` on. Skips options and their values. A single
@@ -95,40 +106,50 @@ NamedCommand take_name(Words& words) {
   return named;
 }
 
-/// Removes the command to run: after `--`, or, as in flock(1), after the first name. CLI11 would
-/// parse its options. Returns the command, and leaves the words before it in `words`.
-Words cut_command(Words& words, const Command& command) {
+/// Command to run, as the command line contains it.
+struct CommandWords {
+  Words words{};
+  bool follows_dashes = false;  ///< Whether it follows `--`.
+};
+
+/// Index of the `--` that ends the names; a later one belongs to the command. A `--` that is the
+/// value of an option is skipped.
+std::size_t find_dashes(const Words& words, const Command& command) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at] != "--") {
+    at += takes_next(&command, words[at]) ? 2 : 1;
+  }
+  return std::min(at, words.size());
+}
+
+/// Removes the command to run: after `--`; or, with one name, from the first word after the name
+/// and its options, as in flock(1). CLI11 would parse its options. Leaves the words before it in
+/// `words`.
+CommandWords cut_command(Words& words, const Command& command) {
   // Removes the words from `begin` on, and returns them without the first `skipped` ones.
   const auto cut = [&](std::size_t begin, std::size_t skipped) {
-    Words rest(words.begin() + static_cast<std::ptrdiff_t>(std::min(begin + skipped, words.size())),
-               words.end());
-    words.resize(std::min(begin, words.size()));
+    Words rest(words.begin() + static_cast<std::ptrdiff_t>(begin + skipped), words.end());
+    words.resize(begin);
     return rest;
   };
-  // The first `--` ends the names; a later one belongs to the command.
-  const auto dashes = std::ranges::find(words, "--");
-  if (dashes != words.end()) {
-    return cut(static_cast<std::size_t>(dashes - words.begin()), 1);
+  if (const auto dashes = find_dashes(words, command); dashes < words.size()) {
+    return {.words = cut(dashes, 1), .follows_dashes = true};
   }
   const auto name = first_word(words, 0, &command);
-  auto rest = cut(name + 1, 0);
+  const auto start = first_word(words, std::min(name + 1, words.size()), &command);
   // `NAME -c TEXT`, as in flock(1).
-  const bool is_shell = rest.size() == 2 && (rest[0] == "-c" || rest[0] == "--command");
-  if (is_shell) {
-    return {"/bin/sh", "-c", rest[1]};
+  const bool is_last = start + 1 == words.size();
+  if (is_last && (words[start - 1] == "-c" || words[start - 1] == "--command")) {
+    return {.words = {"/bin/sh", "-c", cut(start - 1, 1).front()}};
   }
-  if (!rest.empty() && rest[0].starts_with('-')) {
-    // An option after the name, and no command: parse it as an option of tenure.
-    words.insert(words.end(), rest.begin(), rest.end());
-    return {};
-  }
-  return rest;
+  return {.words = cut(start, 0)};
 }
 
 /// Output of CLI11. CLI11 fills it through callbacks during the parse.
 struct ParsedOptions {
   bool asks_help = false;
   bool asks_version = false;
+  bool has_dashes = false;  ///< Whether `--` announced a command to run.
   Arguments arguments{};
 };
 
@@ -180,6 +201,14 @@ void describe(CLI::App& app, const Command* command, ParsedOptions& parsed) {
   }
 }
 
+/// Whether a command to run is missing. An empty one after `--` is always an error: a script with
+/// `-- $COMMAND` and an empty variable must not hold the lock and run nothing.
+bool lacks_command(const ParsedOptions& parsed, const Command& asked) {
+  const auto& command = parsed.arguments.command;
+  return command.empty() ? parsed.has_dashes || asked.runs == Runs::command_required
+                         : command.front().empty();
+}
+
 /// Converts the parsed options to an invocation or a message.
 std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedCommand& named) {
   // --version and --help come before all errors below, because they need no valid command.
@@ -200,6 +229,11 @@ std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedC
     return usage_error(std::string(asked.name) + " needs " + std::string(asked.synopsis) +
                        "\nsee tenure " + std::string(asked.name) + " --help");
   }
+  if (lacks_command(parsed, asked)) {
+    return usage_error("there is no command to run: tenure " + std::string(asked.name) + " " +
+                       std::string(asked.synopsis) +
+                       "\nto hold a lock without a command: tenure lock NAME");
+  }
   return Invocation{.command = named.command, .arguments = std::move(parsed.arguments)};
 }
 
@@ -211,8 +245,10 @@ std::variant<Invocation, ExitMessage> read_command_line(Words words) {
   CLI::App app("tenure: distributed locks on the command line", "tenure");
   ParsedOptions parsed;
   describe(app, named.command, parsed);
-  if (named.command != nullptr && named.command->takes_command) {
-    parsed.arguments.command = cut_command(words, *named.command);
+  if (named.command != nullptr && named.command->runs != Runs::nothing) {
+    auto command = cut_command(words, *named.command);
+    parsed.has_dashes = command.follows_dashes;
+    parsed.arguments.command = std::move(command.words);
   }
   // After the command was cut off, so that CLI11 sees the options of tenure only.
   std::ranges::reverse(words);  // CLI11 expects the words in reverse order.

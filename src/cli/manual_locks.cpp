@@ -48,14 +48,15 @@ std::vector<Option> election_options() {
 std::vector<Command> lock_commands() {
   return {
       {.name = "run",
-       .synopsis = "NAME... [-- COMMAND...]",
+       .synopsis = "NAME... -- COMMAND...",
        .summary = "Hold locks while a command runs",
        .description =
            "Waits until all locks are acquired, atomically, runs the command, and releases the "
            "locks. The exit code is that of the command.\n\n"
-           "With one name, -- may be omitted: everything after the name is the command. A command "
-           "that contains -- itself needs one before it. NAME -c TEXT runs TEXT in the shell. "
-           "Without a command, it behaves like `tenure lock`.\n\n"
+           "With one name, -- may be omitted: options may follow the name, and the next word "
+           "starts the command. Several names, and a command that contains -- itself, need -- "
+           "before the command. NAME -c TEXT runs TEXT in the shell. A missing or empty command "
+           "is a usage error; `tenure lock` holds a lock without a command.\n\n"
            "With --capacity N the name is a semaphore with up to N holders. All users of the name "
            "must give the same capacity; otherwise the exit code is 64.\n\n"
            "The environment of the command contains TENURE_NAME (several names: one per line), "
@@ -69,7 +70,7 @@ std::vector<Command> lock_commands() {
        .words_min = 1,
        .words_max = names_max,
        .word = Word::lock,
-       .takes_command = true,
+       .runs = Runs::command_required,
        .options = acquire_options(),
        .examples = {{"tenure run backup -- pg_dump shop", "one backup at a time"},
                     {"tenure run -n reports/nightly ./report.sh",
@@ -107,7 +108,7 @@ std::vector<Command> lock_commands() {
        .words_min = 1,
        .words_max = 1,
        .word = Word::lock,
-       .takes_command = true,
+       .runs = Runs::optional_command,
        .options = election_options(),
        .examples = {{"tenure elect scheduler --value $(hostname) -- ./scheduler",
                      "one scheduler at a time"},

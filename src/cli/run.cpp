@@ -68,10 +68,6 @@ int conclude(const ChildResult& ending, LockHandle& held) {
 }  // namespace
 
 int run(const Arguments& arguments) {
-  // `tenure run NAME` and `tenure elect NAME --value TEXT` hold the lock until a signal.
-  if (arguments.command.empty()) {
-    return lock(arguments);
-  }
   // The order matters. Files first: later descriptors are not inherited. Signals before any thread:
   // all threads have to block them. Watchdog before any thread, too: its process is a copy of this
   // one by fork().

@@ -140,7 +140,7 @@ int elect(const Arguments& arguments) {
     // A candidacy is an exclusive lock whose metadata is the value.
     auto campaign = arguments;
     campaign.options["--metadata"] = *value;
-    return run(campaign);
+    return campaign.command.empty() ? lock(campaign) : run(campaign);
   }
   // The value is what other clients read of a leader, so a candidate without one is an error.
   if (!arguments.command.empty()) {

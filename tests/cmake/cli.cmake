@@ -7,4 +7,5 @@ if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitiz
   tenure_cli_tests(backends)
   tenure_cli_tests(translation)
   tenure_cli_tests(manual)
+  tenure_cli_tests(jobs)
 endif()
