@@ -26,7 +26,7 @@ constexpr std::array all_help_sections{
         "  70   internal error\n"
         "  75   not acquired: another owner has the lock (see --conflict-exit-code)\n"
         "  77   permission denied\n"
-        "  79   the lock was lost, or about to be lost\n"
+        "  79   the lock was lost, or about to be lost; or the command exceeded --at-most\n"
         "  126  the command cannot be executed; 127: command not found\n"
         "  128+n  terminated by signal n; `tenure run` returns the exit code of its command\n"},
 };

@@ -25,6 +25,29 @@ const std::vector<Option>& acquire_options() {
   return all;
 }
 
+/// Options of every command that runs a command under a lock.
+const std::vector<Option>& end_options() {
+  static const std::vector<Option> all{
+      {"--at-most", "DURATION",
+       "Longest run of the command: then SIGTERM, SIGKILL after --grace, and exit code 79"},
+      {"--grace", "DURATION",
+       "Time between SIGTERM and SIGKILL [after --at-most: 10s; before the end of the lease: a "
+       "quarter of the TTL, at most half of it]"},
+      {"--on-lost", "ACTION",
+       "What the command gets before its lock is lost: term (SIGTERM, then SIGKILL), kill "
+       "(SIGKILL), or ignore (nothing) [term]",
+       "term kill ignore"},
+  };
+  return all;
+}
+
+/// Both lists, for `run`.
+std::vector<Option> run_options() {
+  auto all = acquire_options();
+  all.insert(all.end(), end_options().begin(), end_options().end());
+  return all;
+}
+
 /// Options of `elect`: its own, and those acquire_options() that apply to an election, which is
 /// always exclusive and uses the metadata for the value.
 std::vector<Option> election_options() {
@@ -40,6 +63,7 @@ std::vector<Option> election_options() {
       all.push_back(option);
     }
   }
+  all.insert(all.end(), end_options().begin(), end_options().end());
   return all;
 }
 
@@ -66,16 +90,19 @@ std::vector<Command> lock_commands() {
            "If the lease cannot be renewed, the process group receives SIGTERM when less than "
            "three tenths of the TTL are left, and SIGKILL before the lease ends. So the command "
            "has ended when the next holder starts, even if this process is stopped or killed. "
-           "After a forced release, the group receives SIGKILL at once. The exit code is then 79.",
+           "After a forced release, the group receives SIGKILL at once. The exit code is then 79. "
+           "--on-lost ignore lets the command continue without the lock.",
        .words_min = 1,
        .words_max = names_max,
        .word = Word::lock,
        .runs = Runs::command_required,
-       .options = acquire_options(),
+       .options = run_options(),
        .examples = {{"tenure run backup -- pg_dump shop", "one backup at a time"},
                     {"tenure run -n reports/nightly ./report.sh",
                      "like flock -n: exit code 75 if another one runs"},
                     {"tenure run a b --wait 30s -- ./move.sh", "both locks, or neither after 30 s"},
+                    {"tenure run -n --at-most 2h backup ./backup.sh",
+                     "a job that hangs does not keep the lock"},
                     {"tenure run --capacity 3 encode -- ./encode.sh", "at most three at a time"}},
        .run = run},
       {.name = "lock",

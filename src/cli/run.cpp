@@ -43,9 +43,28 @@ int cannot_execute(const std::string& command, int why) {
   return code(why == ENOENT ? ExitCode::not_found : ExitCode::cannot_execute);
 }
 
+/// Rules from --at-most, --grace and --on-lost.
+Result<EndRules> parse_end_rules(const Arguments& arguments, std::chrono::milliseconds ttl) {
+  const auto at_most = arguments.duration("--at-most");
+  const auto grace = arguments.duration("--grace");
+  if (!at_most || !grace) {
+    return std::unexpected(!at_most ? at_most.error() : grace.error());
+  }
+  if (*at_most && (*at_most)->count() == 0) {
+    return fail(Errc::invalid_argument, "--at-most must be positive");
+  }
+  const auto action = arguments.text("--on-lost").value_or("term");
+  return EndRules{.ttl = ttl,
+                  .on_lost = action == "kill"     ? OnLost::kill
+                             : action == "ignore" ? OnLost::ignore
+                                                  : OnLost::term,
+                  .at_most = *at_most,
+                  .grace = *grace};
+}
+
 /// Releases the lock and returns the exit code.
 int conclude(const ChildResult& ending, LockHandle& held) {
-  if (ending.is_lost) {
+  if (ending.is_lost || ending.is_over_time) {
     // Release anyway: the service may still count the lease, and the next holder need not wait for
     // it.
     (void)held.unlock();
@@ -79,6 +98,10 @@ int run(const Arguments& arguments) {
   if (!conflict || !spec) {
     return failed(!conflict ? conflict.error() : spec.error());
   }
+  const auto rules = parse_end_rules(arguments, spec->ttl);
+  if (!rules) {
+    return failed(rules.error());
+  }
   auto held = hold(arguments, *spec, signals);
   // The user may choose the exit code for contention only. Other failures keep theirs.
   if (!held.handle) {
@@ -88,11 +111,12 @@ int run(const Arguments& arguments) {
   // process to the background.
   const Foreground foreground;
   // Set the deadline before the command starts: its first action may be to stop this process.
-  auto child = Child::start(
-      program_of(arguments, *spec, *held.handle), files, signals, foreground, [&](pid_t group) {
-        // With group 0 after a failed start, the watchdog has nothing to kill.
-        watchdog.set_deadline(group, watchdog_deadline(*held.handle, spec->ttl));
-      });
+  auto child = Child::start(program_of(arguments, *spec, *held.handle), files, signals, foreground,
+                            [&](pid_t group) {
+                              // With group 0 after a failed start, the watchdog has nothing to
+                              // kill.
+                              watchdog.set_deadline(group, watchdog_deadline(*held.handle, *rules));
+                            });
   if (!child) {
     // The command did not run, so its own error is reported instead of one of the release.
     (void)held.handle->unlock();
@@ -100,7 +124,7 @@ int run(const Arguments& arguments) {
   }
   Supervisor supervisor(
       *held.handle, *child, watchdog,
-      {.ttl = spec->ttl, .warn = [](std::string_view what) { print_error(what); }});
+      {.rules = *rules, .warn = [](std::string_view what) { print_error(what); }});
   // The release comes last: the lock has to cover the whole run of the command.
   return conclude(supervisor.run(signals, foreground), *held.handle);
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """`tenure run` for scheduled jobs: its grammar, time limits, servers that restart, conflicts."""
 
+import signal
 import subprocess
 import unittest
 
-from command import TIMEOUT, USAGE, WithServer
+from command import LOST, TIMEOUT, USAGE, WithServer, is_alive
 
 
 class Grammar(WithServer):
@@ -42,6 +43,73 @@ class Grammar(WithServer):
         self.assertEqual(self.when_held("dashes/a").metadata, b"--")
         holder.communicate("", timeout=TIMEOUT)
         self.assertEqual(holder.returncode, 0)
+
+
+class TimeLimit(WithServer):
+    # A job that hangs kept its lock forever.
+    def test_a_command_over_its_time_gets_sigterm_and_the_exit_code_is_79(self):
+        script = "trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 0.02; done"
+        code, out, err = self.outcome("run", "most/a", "--at-most", "300ms", "--", "sh", "-c",
+                                      script)
+
+        self.assertEqual((code, out), (LOST, "ready\nterm\n"))
+        self.assertIn("--at-most", err)
+        self.assertEqual(self.held("most/a"), [])
+
+    def test_a_command_that_ignores_sigterm_is_killed_after_the_grace_time(self):
+        process = self.begin("run", "most/b", "--at-most", "100ms", "--grace", "400ms", "--", "sh",
+                             "-c", "trap 'echo term' TERM; echo $$; while :; do sleep 0.02; done")
+        child = int(self.line_of(process))
+        self.assertEqual(self.line_of(process), "term")
+        holders = self.held("most/b")
+
+        self.assertEqual(process.wait(TIMEOUT), LOST)
+
+        self.assertEqual(len(holders), 1, "the lock is held during the grace time")
+        self.assertFalse(is_alive(child))
+        self.assertEqual(self.held("most/b"), [])
+
+    def test_a_command_within_its_time_keeps_its_exit_code(self):
+        self.assertEqual(self.outcome("run", "most/c", "--at-most", "1h", "sh", "-c", "exit 5")[0],
+                         5)
+        self.assertEqual(self.outcome("run", "most/c", "--at-most", "0", "true")[0], USAGE)
+        self.assertEqual(self.outcome("run", "most/c", "--grace", "soon", "true")[0], USAGE)
+
+
+class LossActions(WithServer):
+    def lost(self, name, *options):
+        """Runs a command that prints its signals; revokes its lease. (process, lines)"""
+        script = ("trap 'echo term' TERM; echo $$; i=0; "
+                  "while [ $i -lt 60 ]; do sleep 0.02; i=$((i+1)); done; exit 4")
+        process = self.begin("run", name, *options, "--", "sh", "-c", script)
+        self.line_of(process)
+        self.output("lease", "revoke", str(self.when_held(name).lease_id))
+        out, err = process.communicate(timeout=TIMEOUT)
+        return process.returncode, out, err
+
+    def test_ignore_lets_the_command_continue_and_reports_the_loss(self):
+        code, out, err = self.lost("ignore/a", "--on-lost", "ignore")
+
+        self.assertEqual((code, out), (LOST, ""))
+        self.assertIn("continues without it", err)
+        self.assertNotIn("SIGKILL", err)
+
+    def test_kill_sends_no_sigterm_to_the_command_of_a_silent_server(self):
+        for number, (action, expected) in enumerate((("kill", ""), ("term", "term\n"))):
+            name = f"action/{number}"
+            process = self.begin("run", name, "--ttl", "1s", "--on-lost", action, "--", "sh", "-c",
+                                 "trap 'echo term' TERM; echo $$; while :; do sleep 0.02; done")
+            child = int(self.line_of(process))
+            self.when_held(name)
+            self.daemon.process.send_signal(signal.SIGSTOP)
+            out, _ = process.communicate(timeout=TIMEOUT)
+            self.daemon.process.send_signal(signal.SIGCONT)
+
+            self.assertEqual((process.returncode, out), (LOST, expected), action)
+            self.assertFalse(is_alive(child))
+
+    def test_an_unknown_action_is_a_usage_error(self):
+        self.assertEqual(self.outcome("run", "a", "--on-lost", "hope", "true")[0], USAGE)
 
 
 if __name__ == "__main__":
