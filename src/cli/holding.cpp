@@ -1,16 +1,23 @@
 #include "cli/holding.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/retry.hpp"
 #include "cli/service.hpp"
 
 namespace tenure::cli {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
 /// Prints the error, and separates contention, for which the user may choose the exit code.
 HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Arguments& arguments) {
@@ -48,14 +55,31 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
     signal = number;
     cancel.request_stop();
   });
-  auto client = open_client(arguments);
+  const auto began = Clock::now();
+  const auto retry = retry_end(arguments);
+  if (!retry) {
+    return {.exit_code = failed(retry.error())};
+  }
+  // A server that restarts is a reason to wait, as a holder is.
+  const auto end = std::max(*retry, began + spec.wait.value_or(milliseconds::zero()));
+  auto client = open_client(arguments, end);
   if (!client) {
     return {.exit_code = failed(client.error())};
   }
   // From now on a signal cancels the wait, so that the request leaves the wait queue of the
   // service.
   is_connected = true;
-  auto held = acquire(*client, spec, arguments, cancel.get_token());
+  auto held = retry_until(
+      end,
+      [&] {
+        auto rest = spec;
+        // The time of earlier attempts counts.
+        const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - began);
+        rest.wait = spec.wait ? std::optional(std::max(*spec.wait - spent, milliseconds::zero()))
+                              : std::nullopt;
+        return acquire(*client, rest, arguments, cancel.get_token());
+      },
+      cancel.get_token());
   // Even if the lock was granted at the same time: the user has asked to stop. The handle is
   // destroyed, which releases the lock.
   if (signal != 0) {

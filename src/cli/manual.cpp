@@ -56,6 +56,9 @@ const std::vector<Option>& common_options() {
       {"--owner", "TEXT",
        "Display name of the lock owner [host name, process id and a random number]"},
       {"--timeout", "DURATION", "Timeout of requests to the server [5s]"},
+      {"--retry", "DURATION",
+       "Retry for up to this time while no server is reachable [commands that wait for a lock: "
+       "--wait; others: no retry]"},
       {"-o,--output", "FORMAT", "Output format: table, json or quiet [table]", "table json quiet"},
       {"-j,--json", "", "Same as --output json"},
   };

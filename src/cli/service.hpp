@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,11 @@ struct LoginSource {
 };
 [[nodiscard]] LoginSource login_source(const Arguments& arguments);
 /// Opens a client of the library, for any scheme. Warnings of the library are printed as errors,
-/// which does not end the command.
-[[nodiscard]] Result<Client> open_client(const Arguments& arguments);
+/// which does not end the command. Retries until `end` while no server is reachable; by default for
+/// the time of --retry.
+[[nodiscard]] Result<Client> open_client(
+    const Arguments& arguments,
+    std::optional<std::chrono::steady_clock::time_point> end = std::nullopt);
 
 /// Parsed tenure:// URL. Only the servers and the prefix remain: this is what an RPC client needs.
 struct ServiceUrl {
@@ -50,18 +54,20 @@ class Service {
   /// server.
   enum class Follow : bool { none, leader };
 
-  /// Parses the URL and the timeout. Connects with the first request. `unsupported` for other
-  /// schemes than tenure://.
+  /// Parses the URL, the timeout and --retry. Connects with the first request. `unsupported` for
+  /// other schemes than tenure://.
   [[nodiscard]] static Result<Service> open(const Arguments& arguments);
-  Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow = Follow::leader);
+  Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow = Follow::leader,
+          std::chrono::milliseconds retry = {});
   Service(Service&&) noexcept;
   Service& operator=(Service&&) noexcept;
   ~Service();
 
   /// Calls a unary RPC, such as "Admin/List". FAILED_PRECONDITION becomes not_held, NOT_FOUND
-  /// becomes lease_lost. Returns the encoded response. Retries until the timeout while servers are
-  /// unavailable. The outcome of a failed attempt may be unknown, so the service may execute the
-  /// request twice.
+  /// becomes lease_lost. Returns the encoded response. Retries until the timeout, or for the time
+  /// of
+  /// --retry if it is longer, while servers are unavailable. The outcome of a failed attempt may be
+  /// unknown, so the service may execute the request twice.
   [[nodiscard]] Result<std::string> ask(
       std::string_view method, const google::protobuf::MessageLite& request,
       std::optional<std::chrono::milliseconds> timeout = std::nullopt);
@@ -88,6 +94,9 @@ class Service {
     }
     return response;
   }
+
+  /// Calls end with `cancelled` when a stop is requested.
+  void cancel_with(std::stop_token cancel);
 
   /// Key prefix of the URL: added to names in requests, removed from names in the output.
   [[nodiscard]] const std::string& key_prefix() const noexcept { return key_prefix_; }

@@ -1,11 +1,16 @@
 #!/usr/bin/python3
 """`tenure run` for scheduled jobs: its grammar, time limits, servers that restart, conflicts."""
 
+import os
 import signal
 import subprocess
+import tempfile
 import unittest
 
-from command import LOST, TIMEOUT, USAGE, WithServer, is_alive
+from command import (LOST, TIMEOUT, UNREACHABLE, USAGE, Daemon, WithServer, eventually, is_alive,
+                     tenure_path)
+
+from cluster import free_ports
 
 
 class Grammar(WithServer):
@@ -110,6 +115,68 @@ class LossActions(WithServer):
 
     def test_an_unknown_action_is_a_usage_error(self):
         self.assertEqual(self.outcome("run", "a", "--on-lost", "hope", "true")[0], USAGE)
+
+
+class Restart(unittest.TestCase):
+    """A server that is not running yet, or restarts."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tenure_cli.")
+        self.addCleanup(folder.cleanup)
+        port = free_ports(1)[0]
+        self.daemon = Daemon(folder.name + "/store", "--listen-grpc", f"127.0.0.1:{port}")
+        self.addCleanup(lambda: self.daemon.process and self.daemon.kill())
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith("TENURE")}
+        self.environment["TENURE_URL"] = f"tenure://127.0.0.1:{port}"
+
+    def begin(self, *words):
+        # pylint: disable-next=consider-using-with
+        process = subprocess.Popen([tenure_path(), *words], env=self.environment, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(WithServer.end, process)
+        return process
+
+    # A job that cron started while the server restarted failed after 14 ms.
+    def test_a_wait_includes_the_time_until_the_server_is_reachable(self):
+        waiting = [self.begin("run", "--wait", "25s", "restart/a", "--", "echo", "ran"),
+                   self.begin("run", "--retry", "25s", "restart/a", "--", "echo", "ran"),
+                   self.begin("ls", "--retry", "25s"),
+                   self.begin("watch", "--retry", "25s", "--from", "1", "--count", "1")]
+        # The port refuses connections: every attempt of a command without a retry has failed.
+        failing = self.begin("ls", "--timeout", "100ms")
+        self.assertEqual(failing.wait(TIMEOUT), UNREACHABLE)
+        self.daemon.start()
+
+        outcomes = [(process.communicate(timeout=TIMEOUT), process.returncode)
+                    for process in waiting]
+
+        self.assertEqual([(out, code) for (out, _), code in outcomes[:2]], [("ran\n", 0)] * 2,
+                         outcomes)
+        self.assertEqual([code for _, code in outcomes[2:]], [0, 0], outcomes)
+
+    def test_a_waiter_survives_a_restart_of_the_server(self):
+        self.daemon.start()
+        holder = self.begin("lock", "restart/b", "--ttl", "60s")
+        self.assertIn("held", holder.stdout.readline())
+        waiting = self.begin("run", "--wait", "30s", "restart/b", "--", "echo", "second")
+        eventually(lambda: self.begin("explain", "restart/b").communicate(timeout=TIMEOUT)[0]
+                   .count("waits for") == 1, "it waits")
+        self.daemon.kill()
+        self.daemon.start()
+        holder.send_signal(signal.SIGTERM)
+
+        self.assertEqual((waiting.communicate(timeout=TIMEOUT)[0], waiting.returncode),
+                         ("second\n", 0))
+
+    def test_an_unreachable_server_gives_69_after_the_wait(self):
+        for words in (["run", "--wait", "300ms", "a", "--", "true"],
+                      ["lock", "--retry", "300ms", "-n", "a"], ["ls", "--retry", "300ms",
+                                                                "--timeout", "100ms"]):
+            process = self.begin(*words)
+            process.communicate(timeout=TIMEOUT)
+            self.assertEqual(process.returncode, UNREACHABLE, words)
 
 
 if __name__ == "__main__":
