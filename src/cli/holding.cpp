@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "cli/conflict.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/retry.hpp"
@@ -20,15 +21,18 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 /// Prints the error, and separates contention, for which the user may choose the exit code.
-HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Arguments& arguments) {
+HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Arguments& arguments,
+                     const Client& client) {
   const bool is_busy = exit_code_of(error.code) == ExitCode::busy;
   if (!is_busy) {
     return {.exit_code = failed(error)};
   }
   // --output quiet behaves like flock(1): only the exit code reports a conflict.
   if (format_of(arguments) != Format::quiet) {
-    print_error("not acquired: " + plain(joined(spec.names, ", ")) + ": " +
-                std::string(to_string(error.code)));
+    // A deadlock is explained by its cycle; all other conflicts by the holder.
+    print_error("not acquired: " + (error.code == Errc::deadlock
+                                        ? plain(joined(spec.names, ", ")) + ": " + to_string(error)
+                                        : conflict_text(arguments, client, spec.names)));
   }
   return {.is_busy = true, .exit_code = code(ExitCode::busy)};
 }
@@ -86,7 +90,7 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
     return {.exit_code = code(ExitCode::signalled) + signal};
   }
   if (!held) {
-    return not_held(held.error(), spec, arguments);
+    return not_held(held.error(), spec, arguments, *client);
   }
   HoldAttempt made{.client = *std::move(client)};
   made.handle.emplace(*std::move(held));

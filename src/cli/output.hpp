@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,14 @@ enum class Color : std::uint8_t { none, bold, dim, red, green, yellow };
 [[nodiscard]] std::string sanitized(std::string_view text);
 /// Human-readable duration: "1.5 s", "3 min 20 s".
 [[nodiscard]] std::string format_duration(std::chrono::milliseconds time);
+
+/// Local date and time: "2026-11-19 14:03:12".
+[[nodiscard]] std::string format_time(std::chrono::system_clock::time_point time);
+/// Columns that the text takes on a terminal, without its color sequences. An estimate: wide
+/// characters (East Asian, emoji) count as two columns, all others as one.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+/// Truncates text without color sequences to this number of columns.
+[[nodiscard]] std::string cut_to_columns(std::string_view text, std::size_t columns);
 
 /// Table: aligned columns with a header on a terminal; in a pipe tab-separated rows without header,
 /// for cut(1) and awk(1). Not thread safe. REQUIRES: each row has as many cells as the header.

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
-from command import (LOST, TIMEOUT, UNREACHABLE, USAGE, Daemon, WithServer, eventually, is_alive,
-                     tenure_path)
+from command import (BUSY, LOST, TIMEOUT, UNREACHABLE, USAGE, Daemon, WithServer, eventually,
+                     is_alive, tenure_path)
 
 from cluster import free_ports
 
@@ -115,6 +115,29 @@ class LossActions(WithServer):
 
     def test_an_unknown_action_is_a_usage_error(self):
         self.assertEqual(self.outcome("run", "a", "--on-lost", "hope", "true")[0], USAGE)
+
+
+class Conflict(WithServer):
+    # "would_block" named no holder.
+    def test_a_conflict_names_the_holder_the_time_and_its_metadata(self):
+        holder = self.begin("lock", "busy/b", "--owner", "ann", "--metadata", "schema change")
+        self.line_of(holder)
+
+        for words in (["-n"], ["--wait", "50ms"]):
+            code, _, err = self.outcome("run", *words, "busy/a", "busy/b", "--", "true")
+            self.assertEqual(code, BUSY)
+            self.assertRegex(err, r"^tenure: not acquired: busy/b is held by ann since "
+                                  r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(for [\d.]+ m?s\): "
+                                  r'"schema change"\n$')
+        self.assertEqual(self.outcome("run", "-n", "-o", "quiet", "busy/b", "true"), (BUSY, "", ""))
+
+    def test_the_holders_of_a_shared_lock_are_counted(self):
+        for name in ("ann", "bob", "cyd"):
+            self.line_of(self.begin("lock", "-s", "busy/c", "--owner", name))
+
+        _, _, err = self.outcome("try", "busy/c")
+
+        self.assertIn("busy/c is held by ann and 2 more since ", err)
 
 
 class Restart(unittest.TestCase):
