@@ -5,12 +5,13 @@
 #include <string_view>
 #include <utility>
 
-// CLI11 is included here only, because it is slow to compile.
+// CLI11 is included here and in context.cpp only, because it is slow to compile.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
 #include "cli/help.hpp"
+#include "cli/suggestion.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -122,6 +123,15 @@ std::size_t find_dashes(const Words& words, const Command& command) {
   return std::min(at, words.size());
 }
 
+/// Whether an option before this index takes the place of the names.
+bool selects_by_option(const Words& words, std::size_t end) {
+  return std::any_of(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(end),
+                     [](const std::string& word) {
+                       return word == "--path" || word.starts_with("--path=") ||
+                              word == "--space" || word.starts_with("--space=");
+                     });
+}
+
 /// Removes the command to run: after `--`; or, with one name, from the first word after the name
 /// and its options, as in flock(1). CLI11 would parse its options. Leaves the words before it in
 /// `words`.
@@ -136,9 +146,12 @@ CommandWords cut_command(Words& words, const Command& command) {
     return {.words = cut(dashes, 1), .follows_dashes = true};
   }
   const auto name = first_word(words, 0, &command);
-  const auto start = first_word(words, std::min(name + 1, words.size()), &command);
+  // After --path or --space there is no name, and the first word starts the command.
+  const bool is_named = !selects_by_option(words, name);
+  const auto start =
+      is_named ? first_word(words, std::min(name + 1, words.size()), &command) : name;
   // `NAME -c TEXT`, as in flock(1).
-  const bool is_last = start + 1 == words.size();
+  const bool is_last = start > 0 && start + 1 == words.size();
   if (is_last && (words[start - 1] == "-c" || words[start - 1] == "--command")) {
     return {.words = {"/bin/sh", "-c", cut(start - 1, 1).front()}};
   }
@@ -201,6 +214,40 @@ void describe(CLI::App& app, const Command* command, ParsedOptions& parsed) {
   }
 }
 
+/// "; did you mean X?" for a mistyped word; empty if nothing is similar.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const auto found = closest(word, candidates);
+  return found.empty() ? "" : "; did you mean " + found + "?";
+}
+
+/// All commands and groups.
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const auto& command : commands()) {
+    names.push_back(command.name);
+    names.push_back(command.name.substr(0, command.name.find(' ')));
+  }
+  return names;
+}
+
+/// Text for the first unknown option of a command line; empty if all are known.
+std::string unknown_option(const Words& words, const Command* command) {
+  std::vector<std::string_view> known{"--help", "--version"};
+  for (const auto* list : {&common_options(), command != nullptr ? &command->options : nullptr}) {
+    for (std::size_t at = 0; list != nullptr && at < list->size(); ++at) {
+      const auto names = names_of((*list)[at]);
+      known.insert(known.end(), names.begin(), names.end());
+    }
+  }
+  for (const auto& word : words) {
+    const auto name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && std::ranges::find(known, name) == known.end()) {
+      return "unknown option " + name + did_you_mean(name, known);
+    }
+  }
+  return "";
+}
+
 /// Whether a command to run is missing. An empty one after `--` is always an error: a script with
 /// `-- $COMMAND` and an empty variable must not hold the lock and run nothing.
 bool lacks_command(const ParsedOptions& parsed, const Command& asked) {
@@ -217,9 +264,11 @@ std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedC
   }
   if (named.command == nullptr) {
     const bool is_known = named.name.empty() || is_group(named.name);
-    return is_known ? ExitMessage{.code = parsed.asks_help ? ExitCode::done : ExitCode::usage,
-                                  .text = help_of_all(named.name)}
-                    : usage_error("unknown command \"" + named.name + "\"\nsee tenure --help");
+    return is_known
+               ? ExitMessage{.code = parsed.asks_help ? ExitCode::done : ExitCode::usage,
+                             .text = help_of_all(named.name)}
+               : usage_error("unknown command \"" + named.name + "\"" +
+                             did_you_mean(named.name, command_names()) + "\nsee tenure --help");
   }
   const auto& asked = *named.command;
   if (parsed.asks_help) {
@@ -251,11 +300,19 @@ std::variant<Invocation, ExitMessage> read_command_line(Words words) {
     parsed.arguments.command = std::move(command.words);
   }
   // After the command was cut off, so that CLI11 sees the options of tenure only.
-  std::ranges::reverse(words);  // CLI11 expects the words in reverse order.
+  auto reversed = words;
+  std::ranges::reverse(reversed);  // CLI11 expects the words in reverse order.
   try {
-    app.parse(std::move(words));
+    app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    return usage_error(std::string(error.what()) + "\nsee tenure " +
+    // A wrong command explains unknown options, which may be its own.
+    const bool is_unknown =
+        named.command == nullptr && !is_group(named.name) && !named.name.empty();
+    if (is_unknown) {
+      return resolve({}, named);
+    }
+    const auto unknown = unknown_option(words, named.command);
+    return usage_error((unknown.empty() ? std::string(error.what()) : unknown) + "\nsee tenure " +
                        (named.command != nullptr ? named.name + " " : "") + "--help");
   }
   return resolve(std::move(parsed), named);

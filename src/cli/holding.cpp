@@ -32,7 +32,7 @@ HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Argument
     // A deadlock is explained by its cycle; all other conflicts by the holder.
     print_error("not acquired: " + (error.code == Errc::deadlock
                                         ? plain(joined(spec.names, ", ")) + ": " + to_string(error)
-                                        : conflict_text(arguments, client, spec.names)));
+                                        : conflict_text(arguments, client, lock_names(spec))));
   }
   return {.is_busy = true, .exit_code = code(ExitCode::busy)};
 }
@@ -60,6 +60,9 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
     cancel.request_stop();
   });
   const auto began = Clock::now();
+  const auto waited = [began] {
+    return std::chrono::duration_cast<milliseconds>(Clock::now() - began);
+  };
   const auto retry = retry_end(arguments);
   if (!retry) {
     return {.exit_code = failed(retry.error())};
@@ -78,8 +81,7 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
       [&] {
         auto rest = spec;
         // The time of earlier attempts counts.
-        const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - began);
-        rest.wait = spec.wait ? std::optional(std::max(*spec.wait - spent, milliseconds::zero()))
+        rest.wait = spec.wait ? std::optional(std::max(*spec.wait - waited(), milliseconds::zero()))
                               : std::nullopt;
         return acquire(*client, rest, arguments, cancel.get_token());
       },
@@ -90,11 +92,11 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
     return {.exit_code = code(ExitCode::signalled) + signal};
   }
   if (!held) {
-    return not_held(held.error(), spec, arguments, *client);
+    auto attempt = not_held(held.error(), spec, arguments, *client);
+    attempt.waited = waited();
+    return attempt;
   }
-  HoldAttempt made{.client = *std::move(client)};
-  made.handle.emplace(*std::move(held));
-  return made;
+  return {.client = *std::move(client), .handle = *std::move(held), .waited = waited()};
 }
 
 }  // namespace tenure::cli

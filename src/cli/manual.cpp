@@ -13,6 +13,9 @@ constexpr std::array all_help_sections{
     HelpSection{
         "Environment",
         "  TENURE_URL         URL of the lock service; --url takes precedence\n"
+        "  TENURE_CONTEXT     context of the configuration file; --context and TENURE_URL take\n"
+        "                     precedence\n"
+        "  TENURE_CONFIG      configuration file [~/.config/tenure/config.toml]\n"
         "  TENURE_AUTH_TOKEN  authentication token for a tenured with users, as printed by\n"
         "                     `tenured token`; --token-file and the URL take precedence\n"
         "  TENURE_AUTH_FILE   file that contains the token; TENURE_AUTH_TOKEN takes precedence\n"
@@ -50,6 +53,9 @@ const std::vector<Option>& common_options() {
       {"-u,--url", "URL",
        "URL of the lock service: tenure://host:port,..., redis://host:port [TENURE_URL, or "
        "tenure://127.0.0.1:7420]"},
+      {"--context", "NAME",
+       "Context of the configuration file ~/.config/tenure/config.toml: URL, token file, owner and "
+       "timeout [TENURE_CONTEXT, or `context` in the file]"},
       {"--token-file", "FILE",
        "File containing the authentication token for a tenured with users [TENURE_AUTH_TOKEN, or "
        "the file named by TENURE_AUTH_FILE]"},

@@ -42,6 +42,7 @@ struct Command {
   std::size_t words_max = 0;
   Word word = Word::other;
   Runs runs = Runs::nothing;
+  bool uses_server = true;  ///< Whether the context of the configuration file applies.
   std::vector<Option> options{};
   std::vector<Example> examples{};
   /// Implementation. Returns the exit code.

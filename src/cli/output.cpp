@@ -118,6 +118,39 @@ std::string format_duration(std::chrono::milliseconds time) {
   return text.data();
 }
 
+std::string duration_cell(std::chrono::milliseconds time) {
+  if (is_at_terminal()) {
+    return format_duration(time);
+  }
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%lld.%03llds",
+                static_cast<long long>(time.count() / 1000),
+                static_cast<long long>(time.count() % 1000));
+  return text.data();
+}
+
+std::string format_utc(std::chrono::system_clock::time_point time) {
+  const auto seconds = std::chrono::system_clock::to_time_t(time);
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::array<char, 48> whole{};
+  std::snprintf(whole.data(), whole.size(), "%s.%03lldZ", text.data(),
+                static_cast<long long>(since.count() % 1000));
+  return whole.data();
+}
+
+std::string padded(std::string text, std::size_t columns) {
+  const auto used = columns_of(text);
+  return std::move(text) + std::string(columns > used ? columns - used : 0, ' ');
+}
+
+bool is_at_terminal() {
+  return isatty(STDOUT_FILENO) == 1;
+}
+
 std::string format_time(std::chrono::system_clock::time_point time) {
   const auto seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
@@ -155,7 +188,7 @@ std::string cut_to_columns(std::string_view text, std::size_t columns) {
 std::string Table::text() const {
   std::string out;
   // No header and no padding, so that cut(1) and awk(1) need no options.
-  if (isatty(STDOUT_FILENO) != 1) {
+  if (!is_at_terminal()) {
     for (const auto& row : rows_) {
       for (std::size_t column = 0; column < row.size(); ++column) {
         out += (column == 0 ? "" : "\t") + row[column];
@@ -177,9 +210,9 @@ std::string Table::text() const {
     std::string made;
     for (std::size_t column = 0; column < row.size(); ++column) {
       const bool is_last = column + 1 == row.size();
-      made += row[column];
+      made += is_last ? row[column] : padded(row[column], widths[column]);
       // No padding after the last cell, which could wrap the line.
-      made += is_last ? "" : std::string(widths[column] - columns_of(row[column]) + 2, ' ');
+      made += is_last ? "" : "  ";
     }
     return made;
   };

@@ -33,6 +33,15 @@ enum class Color : std::uint8_t { none, bold, dim, red, green, yellow };
 /// Human-readable duration: "1.5 s", "3 min 20 s".
 [[nodiscard]] std::string format_duration(std::chrono::milliseconds time);
 
+/// Duration in a cell of a table: human-readable on a terminal; in a pipe in seconds, "200.125s",
+/// which sort(1) and the options of this command read.
+[[nodiscard]] std::string duration_cell(std::chrono::milliseconds time);
+/// UTC time with milliseconds, as in RFC 3339: "2026-11-19T14:03:12.345Z".
+[[nodiscard]] std::string format_utc(std::chrono::system_clock::time_point time);
+/// Appends spaces up to this number of columns.
+[[nodiscard]] std::string padded(std::string text, std::size_t columns);
+/// Whether stdout is a terminal.
+[[nodiscard]] bool is_at_terminal();
 /// Local date and time: "2026-11-19 14:03:12".
 [[nodiscard]] std::string format_time(std::chrono::system_clock::time_point time);
 /// Columns that the text takes on a terminal, without its color sequences. An estimate: wide

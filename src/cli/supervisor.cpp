@@ -54,12 +54,12 @@ class EventFd {
   [[nodiscard]] int file() const noexcept { return file_; }
   void notify() const {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(file_, &one, sizeof(one));
+    [[maybe_unused]] const auto written = ::write(file_, &one, sizeof(one));
   }
   /// Makes the descriptor unreadable again; otherwise poll() would return at once from now on.
   void drain() const {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto taken = read(file_, &count, sizeof(count));
+    [[maybe_unused]] const auto taken = ::read(file_, &count, sizeof(count));
   }
 
  private:
@@ -69,7 +69,7 @@ class EventFd {
 }  // namespace
 
 // valid_until() is a time of the steady clock; the remaining time is the same on both clocks now.
-BootTime watchdog_deadline(const LockHandle& held, const EndRules& rules) {
+BootTime watchdog_deadline(const HeldLock& held, const EndRules& rules) {
   if (rules.on_lost == OnLost::ignore) {
     constexpr std::chrono::hours ten_years{24 * 365 * 10};
     return BootClock::now() + ten_years;
@@ -78,7 +78,7 @@ BootTime watchdog_deadline(const LockHandle& held, const EndRules& rules) {
          Margins::of(rules.ttl).watchdog;
 }
 
-Supervisor::Supervisor(const LockHandle& held, Child& child, Watchdog& watchdog, Options options)
+Supervisor::Supervisor(const HeldLock& held, Child& child, Watchdog& watchdog, Options options)
     : held_(held),
       child_(child),
       watchdog_(watchdog),
@@ -144,7 +144,7 @@ BootTime Supervisor::check_lease(BootTime now) {
   const auto end = now + (held_.valid_until() - std::chrono::steady_clock::now());
   // A forced release, or the end of the lease: the next holder may run already, so there is no time
   // for SIGTERM.
-  if (held_.state() == GuardState::lost) {
+  if (held_.is_lost()) {
     is_lost_ = true;
     kill_child("the lock is lost");
     return now + next_check;
@@ -191,7 +191,7 @@ BootTime Supervisor::check_time_limit(BootTime now) {
 }
 
 void Supervisor::report_loss() {
-  if (held_.state() == GuardState::lost && !std::exchange(is_lost_, true)) {
+  if (held_.is_lost() && !std::exchange(is_lost_, true)) {
     options_.warn("the lock is lost: the command continues without it (--on-lost ignore)");
   }
 }

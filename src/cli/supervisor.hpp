@@ -6,9 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include <tenure/client/guard.hpp>
-
 #include "cli/child.hpp"
+#include "cli/held_lock.hpp"
 #include "cli/signals.hpp"
 #include "cli/watchdog.hpp"
 
@@ -55,7 +54,7 @@ struct EndRules {
 
 /// Deadline of the watchdog, if the lease is not renewed again. With OnLost::ignore, the watchdog
 /// acts only at the end of this process.
-[[nodiscard]] sys::BootTime watchdog_deadline(const LockHandle& held, const EndRules& rules);
+[[nodiscard]] sys::BootTime watchdog_deadline(const HeldLock& held, const EndRules& rules);
 
 /// How a command under a lock ended. With `is_lost` or `is_over_time`, the exit code of the command
 /// does not count: `tenure run` returns 79.
@@ -78,7 +77,7 @@ class Supervisor {
   };
 
   /// REQUIRES: all three outlive this object, and the watchdog has its first deadline.
-  Supervisor(const LockHandle& held, Child& child, Watchdog& watchdog, Options options);
+  Supervisor(const HeldLock& held, Child& child, Watchdog& watchdog, Options options);
   /// Returns when the command has ended and is reaped. REQUIRES: called once.
   [[nodiscard]] ChildResult run(const Signals& signals, const Foreground& foreground);
 
@@ -105,7 +104,7 @@ class Supervisor {
   void kill_child(std::string_view why);
 
   /// Lock under which the command runs.
-  const LockHandle& held_;
+  const HeldLock& held_;
   Child& child_;
   /// Enforces the deadline if this process cannot.
   Watchdog& watchdog_;

@@ -153,7 +153,7 @@ class Locks(WithServer):
         self.assertEqual((shown["client"], shown["ttl_ms"], shown["held"][0]["name"]),
                          ("ann", 60000, "lease/a"))
         self.assertIn(lease, [entry["lease"] for entry in listed])
-        self.assertIn("min", self.output("lease", "keep", "--once", lease))
+        self.assertIn("60.000s", self.output("lease", "keep", "--once", lease))
         self.output("lease", "revoke", lease)
         self.assertEqual(self.held("lease/a"), [])
         self.assertEqual(self.outcome("lease", "revoke", lease)[0], LOST)
