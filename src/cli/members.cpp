@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/confirm.hpp"
 #include "cli/locks.hpp"
+#include "cli/reachability.hpp"
 #include "sys/json_writer.hpp"
 
 namespace tenure::cli {
@@ -30,45 +31,89 @@ struct Seen {
   std::optional<v1::StatusResponse> status{};  ///< Reply of the member itself, if it is reachable.
 };
 
-/// Status from the member itself; std::nullopt if it is unreachable, or its address is invalid.
-std::optional<v1::StatusResponse> glance_at(const std::string& address, ServiceUrl url) {
-  const auto endpoint = backends::endpoint_from(address);
-  if (!endpoint) {
-    return std::nullopt;
-  }
-  // Only this endpoint, with the credentials and the TLS settings of the URL.
-  url.servers.endpoints = {*endpoint};
+/// Members of the cluster, and the server that has listed them.
+struct Listing {
+  std::vector<v1::Member> members{};
+  backends::Endpoint source{};
+};
+
+/// List of the members from one server. `stale`: also if it does not lead.
+Result<Listing> list_of(const backends::Endpoint& server, ServiceUrl url, bool stale) {
+  url.servers.endpoints = {server};
   url.servers.connect_timeout = glance;
-  // Without redirects: only the reply of this member shows that it is up.
   Service one(std::move(url), glance, Service::Follow::none);
-  auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
-  return status ? std::optional(*std::move(status)) : std::nullopt;
+  v1::MemberListRequest request;
+  request.set_stale(stale);
+  const auto reply = one.ask<v1::MemberListResponse>("Admin/MemberList", request);
+  if (!reply) {
+    return std::unexpected(reply.error());
+  }
+  return Listing{.members = {reply->members().begin(), reply->members().end()}, .source = server};
 }
 
-/// All members according to the leader, with the status of each member. The list comes from the
-/// leader, because only it knows which members are current; the status comes from each member,
-/// because the leader does not know what it has applied.
+/// List from the first server of the URL that answers, whether it leads or not.
+Result<Listing> any_list(const Arguments& arguments, const ServiceUrl& url) {
+  for (const auto& server : url.servers.endpoints) {
+    auto list = list_of(server, url, true);
+    if (list || list.error() != Errc::unavailable) {
+      return list;
+    }
+  }
+  // No answer: this request retries until the timeout, and reports the cause.
+  auto service = Service::open(arguments);
+  if (!service) {
+    return std::unexpected(service.error());
+  }
+  const auto reply =
+      service->ask<v1::MemberListResponse>("Admin/MemberList", v1::MemberListRequest());
+  if (!reply) {
+    return std::unexpected(reply.error());
+  }
+  const auto source = backends::endpoint_from(service->server());
+  return Listing{.members = {reply->members().begin(), reply->members().end()},
+                 .source = source.value_or(url.servers.endpoints.front())};
+}
+
+/// Asks each member for its status.
+std::vector<Seen> ask_members(const Listing& list, const ServiceUrl& url) {
+  std::vector<Seen> seen;
+  for (const auto& member : list.members) {
+    // A single node does not know its address.
+    const auto address = list.members.size() == 1
+                             ? std::optional(list.source)
+                             : backends::endpoint_from(member.client_address());
+    seen.push_back({.member = member,
+                    .status = address ? glance_at(*address, url.servers, glance) : std::nullopt});
+  }
+  return seen;
+}
+
+/// All members, with the status of each. The status comes from each member, because no other one
+/// knows what it has applied. The list comes from the leader, which knows the current members; if
+/// no leader answers, from any member, so that an operator sees which ones are up.
 Result<std::vector<Seen>> look_around(const Arguments& arguments) {
   const auto url = service_url(arguments);
-  auto service = Service::open(arguments);
-  if (!url || !service) {
-    return std::unexpected(!url ? url.error() : service.error());
+  if (!url) {
+    return std::unexpected(url.error());
   }
-  const auto list =
-      service->ask<v1::MemberListResponse>("Admin/MemberList", v1::MemberListRequest());
+  const auto list = any_list(arguments, *url);
   if (!list) {
     return std::unexpected(list.error());
   }
-  std::vector<Seen> seen;
-  for (const auto& member : list->members()) {
-    seen.push_back({.member = member, .status = glance_at(member.client_address(), *url)});
-    if (!seen.back().status && list->members_size() == 1) {
-      // A single node does not know its address.
-      const auto own = service->ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
-      seen.back().status = own ? std::optional(*own) : std::nullopt;
-    }
+  auto seen = ask_members(*list, *url);
+  const auto leads = [](const Seen& one) { return one.status && one.status->is_leader(); };
+  const auto leader = std::ranges::find_if(seen, leads);
+  if (leader == seen.end()) {
+    // The list may name a leader that has ended.
+    std::ranges::for_each(seen, [](Seen& one) { one.member.set_is_leader(false); });
+    return seen;
   }
-  return seen;
+  const auto address = seen.size() == 1 ? std::optional(list->source)
+                                        : backends::endpoint_from(leader->member.client_address());
+  const auto current =
+      address ? list_of(*address, *url, false) : Result<Listing>(fail(Errc::unavailable, ""));
+  // Another member may lead since the first question: the list of the first answer is good enough.
+  return current ? ask_members(*current, *url) : seen;
 }
 
 /// Newest cluster version that the member supports; 0: unknown.
@@ -170,9 +215,17 @@ int cluster_status(const Arguments& arguments) {
   if (!seen) {
     return failed(seen.error());
   }
+  const auto reached =
+      std::ranges::count_if(*seen, [](const Seen& one) { return one.status.has_value(); });
+  const bool is_led =
+      std::ranges::any_of(*seen, [](const Seen& one) { return one.member.is_leader(); });
+  if (!is_led) {
+    print_error(std::to_string(reached) + " of " + std::to_string(seen->size()) +
+                (reached == 1 ? " members answers" : " members answer") +
+                ", no leader: a majority of the voters has to run and be connected");
+  }
   // The exit code lets a monitor detect that one member is down while the cluster still works.
-  const bool is_whole =
-      std::ranges::all_of(*seen, [](const Seen& one) { return one.status.has_value(); });
+  const bool is_whole = is_led && static_cast<std::size_t>(reached) == seen->size();
   if (format_of(arguments) == Format::json) {
     sys::JsonWriter json;
     json.begin_array();

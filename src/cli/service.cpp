@@ -12,6 +12,7 @@
 #include "backends/url.hpp"
 #include "backends/url_options.hpp"
 #include "cli/output.hpp"
+#include "cli/reachability.hpp"
 #include "cli/retry.hpp"
 #include "grpc/channel.hpp"
 
@@ -69,7 +70,11 @@ std::string url_of(const Arguments& arguments) {
   const auto* from_environment = std::getenv("TENURE_URL");
   // An empty variable counts as unset: `TENURE_URL= tenure ...` selects the default.
   const bool has_one = from_environment != nullptr && *from_environment != '\0';
-  return arguments.text("--url").value_or(has_one ? from_environment : "tenure://127.0.0.1:7420");
+  const auto url =
+      arguments.text("--url").value_or(has_one ? from_environment : "tenure://127.0.0.1:7420");
+  // "host:port" is a tenured. memory: and a misspelled scheme keep their errors.
+  const bool is_address = url.find(":/") == std::string::npos && !url.starts_with("memory:");
+  return is_address ? "tenure://" + url : url;
 }
 
 Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments) {
@@ -116,7 +121,13 @@ Result<Client> open_client(const Arguments& arguments, std::optional<Clock::time
                                .auth_token = login.token,
                                .auth_token_file = login.token_file,
                                .on_warning = [](std::string_view what) { print_error(what); }};
-  return retry_until(end.value_or(*retry), [&] { return connect(url, options); });
+  auto client = retry_until(end.value_or(*retry), [&] { return connect(url, options); });
+  if (!client && client.error() == Errc::unavailable) {
+    if (const auto parsed = service_url(arguments)) {
+      return std::unexpected(explained(std::move(client).error(), parsed->servers));
+    }
+  }
+  return client;
 }
 
 Result<ServiceUrl> service_url(const Arguments& arguments) {
@@ -152,13 +163,14 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
 /// Single-threaded: the loop runs only inside ask(), so handlers need no synchronisation.
 class Service::Connection {
  public:
-  Connection(backends::Servers servers, std::chrono::milliseconds timeout, Follow follow,
+  Connection(const backends::Servers& servers, std::chrono::milliseconds timeout, Follow follow,
              std::chrono::milliseconds retry)
-      : timeout_(timeout),
+      : servers_(servers),
+        timeout_(timeout),
         retry_(retry),
         follow_(follow),
         connector_(std::make_shared<backends::ChannelConnector>(
-            loop_, std::move(servers),
+            loop_, servers,
             backends::ChannelConnector::Callbacks{
                 .connected = [this](const auto& channel) { channel_ = channel; },
                 .failed = [this](const Error& why) { last_failure_ = why; }})) {}
@@ -209,8 +221,12 @@ class Service::Connection {
       }
       switch_server(call->status);
     }
-    return std::unexpected(cancel_.stop_requested() ? Error{Errc::cancelled, "cancelled"}
-                                                    : last_failure_);
+    if (cancel_.stop_requested()) {
+      return fail(Errc::cancelled, "cancelled");
+    }
+    // The last server that was tried is rarely the cause.
+    return std::unexpected(follow_ == Follow::leader ? explained(last_failure_, servers_)
+                                                     : last_failure_);
   }
 
   void cancel_with(std::stop_token cancel) { cancel_ = std::move(cancel); }
@@ -276,6 +292,7 @@ class Service::Connection {
 
   /// Detail before the first failure; marks that no attempt has failed yet.
   static constexpr auto none = "no server replies";
+  backends::Servers servers_;
   std::chrono::milliseconds timeout_;
   /// Time for retries, if it is longer than the timeout.
   std::chrono::milliseconds retry_;
@@ -292,7 +309,7 @@ class Service::Connection {
 
 Service::Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow,
                  std::chrono::milliseconds retry)
-    : connection_(std::make_unique<Connection>(std::move(url.servers), timeout, follow, retry)),
+    : connection_(std::make_unique<Connection>(url.servers, timeout, follow, retry)),
       key_prefix_(std::move(url.key_prefix)) {}
 Service::Service(Service&&) noexcept = default;
 Service& Service::operator=(Service&&) noexcept = default;

@@ -18,7 +18,8 @@
 
 namespace tenure::cli {
 
-/// URL of the lock service: --url, TENURE_URL, or a tenured on this machine.
+/// URL of the lock service: --url, TENURE_URL, or a tenured on this machine. An address without a
+/// scheme is that of a tenured.
 [[nodiscard]] std::string url_of(const Arguments& arguments);
 /// Request timeout: --timeout, or 5 seconds.
 [[nodiscard]] Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments);

@@ -8,6 +8,8 @@ import unittest
 
 from command import TIMEOUT, UNREACHABLE, USAGE, WithServer, tenure_path
 
+import cluster
+
 
 class Contexts(WithServer):
     def setUp(self):
@@ -31,7 +33,7 @@ class Contexts(WithServer):
     def ran(self, *words, **variables):
         """(exit code, stdout, stderr) without TENURE_URL, unless it is one of the variables."""
         environment = self.environment(XDG_CONFIG_HOME=str(self.folder_of_user))
-        del environment["TENURE_URL"]
+        del environment["TENURE_URL"], environment["TENURE_CONFIG"]
         done = subprocess.run([tenure_path(), *words], env=environment | variables, text=True,
                               capture_output=True, timeout=TIMEOUT, check=False)
         return done.returncode, done.stdout, done.stderr
@@ -74,6 +76,37 @@ class Contexts(WithServer):
             self.assertIn(str(self.file), err)
         self.assertEqual(self.ran("version")[0], 0)
         self.assertEqual(self.ran("ls", TENURE_CONFIG="/no/such/file", TENURE_URL=self.url)[0], 0)
+
+
+class Addresses(WithServer):
+    def test_an_address_without_a_scheme_is_a_tenured(self):
+        address = self.daemon.grpc_address
+
+        self.assertEqual(self.output("run", "a", "-u", address, "--", "sh", "-c",
+                                     "echo $TENURE_URL"), f"tenure://{address}\n")
+        self.assertEqual(self.output("ls", "-u", address), "")
+        self.assertEqual(self.outcome("ls", environment={"TENURE_URL": address})[0], 0)
+
+    # The error was that of a protocol, and the port of HTTP is the one in the browser.
+    def test_the_error_for_the_http_port_names_the_grpc_port(self):
+        http = self.daemon.http_address.removeprefix("http://")
+
+        for words in (["ls", "--timeout", "500ms"], ["run", "a", "--", "true"]):
+            code, _, err = self.outcome("-u", http, *words)
+            self.assertEqual(code, UNREACHABLE)
+            self.assertIn(f"{http} is an HTTP port", err)
+            self.assertIn("listen.grpc", err)
+
+    def test_the_error_for_the_http_port_of_a_member_has_its_url(self):
+        nodes = cluster.Cluster(self.folder.name + "/nodes")
+        self.addCleanup(nodes.end)
+        nodes.start()
+        node = nodes.node(nodes.leader())
+
+        _, _, err = self.outcome("ls", "--timeout", "500ms", "-u",
+                                 node.http_address.removeprefix("http://"))
+
+        self.assertIn(f"use tenure://{node.grpc_address}", err)
 
 
 class Words(WithServer):

@@ -157,7 +157,9 @@ class Locks(WithServer):
         self.output("lease", "revoke", lease)
         self.assertEqual(self.held("lease/a"), [])
         self.assertEqual(self.outcome("lease", "revoke", lease)[0], LOST)
-        self.assertEqual(self.outcome("lease", "show", lease)[0], LOST)
+        code, _, err = self.outcome("lease", "show", lease)
+        self.assertEqual(code, LOST)
+        self.assertIn("is unknown: it has ended or never existed", err)
         self.assertEqual(self.outcome("lease", "keep", "--once", lease)[0], LOST)
 
     def test_a_candidate_leads_while_its_command_runs(self):
@@ -351,6 +353,8 @@ class OtherServers(WithServer):
         eventually(lambda: "ann" in self.output("show", "a", "--url", url), "ann holds it")
 
         self.assertEqual(self.outcome("run", "-n", "a", "--url", url, "--", "true")[0], BUSY)
+        self.assertEqual([self.outcome("show", name, "-o", "quiet", "--url", url)
+                          for name in ("a", "free")], [(0, "", ""), (1, "", "")])
         self.assertEqual(self.outcome("ls", "--url", url)[0], USAGE)
         self.assertEqual(json.loads(self.output("show", "a", "--url", url, "--json"))
                          ["holders"][0]["owner"], "ann")
