@@ -5,12 +5,13 @@
 #include <string_view>
 #include <utility>
 
-// CLI11 is included here only, because it is slow to compile.
+// CLI11 is included here and in context.cpp only, because it is slow to compile.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
 #include "cli/help.hpp"
+#include "cli/suggestion.hpp"
 
 namespace tenure::cli {
 namespace {
@@ -35,11 +36,22 @@ const Option* find_option(const Command* command, std::string_view name) {
   return found != nullptr ? found : search(common_options());
 }
 
-/// Whether the next word is the value of this one: true for `-w` and `--wait`, false for `-w5`,
-/// `--wait=5` and words that are not options.
+/// Whether the next word is the value of this one: true for `-w`, `-nw` and `--wait`, false for
+/// `-w5`, `--wait=5` and words that are not options.
 bool takes_next(const Command* command, std::string_view word) {
-  const auto* option = find_option(command, word);
-  return option != nullptr && !option->value.empty();
+  if (word.starts_with("--") || word.size() < 2 || word.front() != '-') {
+    const auto* option = find_option(command, word);
+    return option != nullptr && !option->value.empty();
+  }
+  // Flags may share one word. The first option with a value takes the rest of the word, or the next
+  // one.
+  for (std::size_t at = 1; at < word.size(); ++at) {
+    const auto* option = find_option(command, "-" + std::string(1, word[at]));
+    if (option != nullptr && !option->value.empty()) {
+      return at + 1 == word.size();
+    }
+  }
+  return false;
 }
 
 /// Index of the first positional argument from `begin` on. Skips options and their values. A single
@@ -95,40 +107,62 @@ NamedCommand take_name(Words& words) {
   return named;
 }
 
-/// Removes the command to run: after `--`, or, as in flock(1), after the first name. CLI11 would
-/// parse its options. Returns the command, and leaves the words before it in `words`.
-Words cut_command(Words& words, const Command& command) {
+/// Command to run, as the command line contains it.
+struct CommandWords {
+  Words words{};
+  bool follows_dashes = false;  ///< Whether it follows `--`.
+};
+
+/// Index of the `--` that ends the names; a later one belongs to the command. A `--` that is the
+/// value of an option is skipped.
+std::size_t find_dashes(const Words& words, const Command& command) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at] != "--") {
+    at += takes_next(&command, words[at]) ? 2 : 1;
+  }
+  return std::min(at, words.size());
+}
+
+/// Whether an option before this index takes the place of the names.
+bool selects_by_option(const Words& words, std::size_t end) {
+  return std::any_of(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(end),
+                     [](const std::string& word) {
+                       return word == "--path" || word.starts_with("--path=") ||
+                              word == "--space" || word.starts_with("--space=");
+                     });
+}
+
+/// Removes the command to run: after `--`; or, with one name, from the first word after the name
+/// and its options, as in flock(1). CLI11 would parse its options. Leaves the words before it in
+/// `words`.
+CommandWords cut_command(Words& words, const Command& command) {
   // Removes the words from `begin` on, and returns them without the first `skipped` ones.
   const auto cut = [&](std::size_t begin, std::size_t skipped) {
-    Words rest(words.begin() + static_cast<std::ptrdiff_t>(std::min(begin + skipped, words.size())),
-               words.end());
-    words.resize(std::min(begin, words.size()));
+    Words rest(words.begin() + static_cast<std::ptrdiff_t>(begin + skipped), words.end());
+    words.resize(begin);
     return rest;
   };
-  // The first `--` ends the names; a later one belongs to the command.
-  const auto dashes = std::ranges::find(words, "--");
-  if (dashes != words.end()) {
-    return cut(static_cast<std::size_t>(dashes - words.begin()), 1);
+  if (const auto dashes = find_dashes(words, command); dashes < words.size()) {
+    return {.words = cut(dashes, 1), .follows_dashes = true};
   }
   const auto name = first_word(words, 0, &command);
-  auto rest = cut(name + 1, 0);
+  // After --path or --space there is no name, and the first word starts the command.
+  const bool is_named = !selects_by_option(words, name);
+  const auto start =
+      is_named ? first_word(words, std::min(name + 1, words.size()), &command) : name;
   // `NAME -c TEXT`, as in flock(1).
-  const bool is_shell = rest.size() == 2 && (rest[0] == "-c" || rest[0] == "--command");
-  if (is_shell) {
-    return {"/bin/sh", "-c", rest[1]};
+  const bool is_last = start > 0 && start + 1 == words.size();
+  if (is_last && (words[start - 1] == "-c" || words[start - 1] == "--command")) {
+    return {.words = {"/bin/sh", "-c", cut(start - 1, 1).front()}};
   }
-  if (!rest.empty() && rest[0].starts_with('-')) {
-    // An option after the name, and no command: parse it as an option of tenure.
-    words.insert(words.end(), rest.begin(), rest.end());
-    return {};
-  }
-  return rest;
+  return {.words = cut(start, 0)};
 }
 
 /// Output of CLI11. CLI11 fills it through callbacks during the parse.
 struct ParsedOptions {
   bool asks_help = false;
   bool asks_version = false;
+  bool has_dashes = false;  ///< Whether `--` announced a command to run.
   Arguments arguments{};
 };
 
@@ -180,6 +214,48 @@ void describe(CLI::App& app, const Command* command, ParsedOptions& parsed) {
   }
 }
 
+/// "; did you mean X?" for a mistyped word; empty if nothing is similar.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const auto found = closest(word, candidates);
+  return found.empty() ? "" : "; did you mean " + found + "?";
+}
+
+/// All commands and groups.
+std::vector<std::string_view> command_names() {
+  std::vector<std::string_view> names;
+  for (const auto& command : commands()) {
+    names.push_back(command.name);
+    names.push_back(command.name.substr(0, command.name.find(' ')));
+  }
+  return names;
+}
+
+/// Text for the first unknown option of a command line; empty if all are known.
+std::string unknown_option(const Words& words, const Command* command) {
+  std::vector<std::string_view> known{"--help", "--version"};
+  for (const auto* list : {&common_options(), command != nullptr ? &command->options : nullptr}) {
+    for (std::size_t at = 0; list != nullptr && at < list->size(); ++at) {
+      const auto names = names_of((*list)[at]);
+      known.insert(known.end(), names.begin(), names.end());
+    }
+  }
+  for (const auto& word : words) {
+    const auto name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && std::ranges::find(known, name) == known.end()) {
+      return "unknown option " + name + did_you_mean(name, known);
+    }
+  }
+  return "";
+}
+
+/// Whether a command to run is missing. An empty one after `--` is always an error: a script with
+/// `-- $COMMAND` and an empty variable must not hold the lock and run nothing.
+bool lacks_command(const ParsedOptions& parsed, const Command& asked) {
+  const auto& command = parsed.arguments.command;
+  return command.empty() ? parsed.has_dashes || asked.runs == Runs::command_required
+                         : command.front().empty();
+}
+
 /// Converts the parsed options to an invocation or a message.
 std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedCommand& named) {
   // --version and --help come before all errors below, because they need no valid command.
@@ -188,9 +264,11 @@ std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedC
   }
   if (named.command == nullptr) {
     const bool is_known = named.name.empty() || is_group(named.name);
-    return is_known ? ExitMessage{.code = parsed.asks_help ? ExitCode::done : ExitCode::usage,
-                                  .text = help_of_all(named.name)}
-                    : usage_error("unknown command \"" + named.name + "\"\nsee tenure --help");
+    return is_known
+               ? ExitMessage{.code = parsed.asks_help ? ExitCode::done : ExitCode::usage,
+                             .text = help_of_all(named.name)}
+               : usage_error("unknown command \"" + named.name + "\"" +
+                             did_you_mean(named.name, command_names()) + "\nsee tenure --help");
   }
   const auto& asked = *named.command;
   if (parsed.asks_help) {
@@ -199,6 +277,11 @@ std::variant<Invocation, ExitMessage> resolve(ParsedOptions parsed, const NamedC
   if (parsed.arguments.words.size() < asked.words_min) {
     return usage_error(std::string(asked.name) + " needs " + std::string(asked.synopsis) +
                        "\nsee tenure " + std::string(asked.name) + " --help");
+  }
+  if (lacks_command(parsed, asked)) {
+    return usage_error("there is no command to run: tenure " + std::string(asked.name) + " " +
+                       std::string(asked.synopsis) +
+                       "\nto hold a lock without a command: tenure lock NAME");
   }
   return Invocation{.command = named.command, .arguments = std::move(parsed.arguments)};
 }
@@ -211,15 +294,25 @@ std::variant<Invocation, ExitMessage> read_command_line(Words words) {
   CLI::App app("tenure: distributed locks on the command line", "tenure");
   ParsedOptions parsed;
   describe(app, named.command, parsed);
-  if (named.command != nullptr && named.command->takes_command) {
-    parsed.arguments.command = cut_command(words, *named.command);
+  if (named.command != nullptr && named.command->runs != Runs::nothing) {
+    auto command = cut_command(words, *named.command);
+    parsed.has_dashes = command.follows_dashes;
+    parsed.arguments.command = std::move(command.words);
   }
   // After the command was cut off, so that CLI11 sees the options of tenure only.
-  std::ranges::reverse(words);  // CLI11 expects the words in reverse order.
+  auto reversed = words;
+  std::ranges::reverse(reversed);  // CLI11 expects the words in reverse order.
   try {
-    app.parse(std::move(words));
+    app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    return usage_error(std::string(error.what()) + "\nsee tenure " +
+    // A wrong command explains unknown options, which may be its own.
+    const bool is_unknown =
+        named.command == nullptr && !is_group(named.name) && !named.name.empty();
+    if (is_unknown) {
+      return resolve({}, named);
+    }
+    const auto unknown = unknown_option(words, named.command);
+    return usage_error((unknown.empty() ? std::string(error.what()) : unknown) + "\nsee tenure " +
                        (named.command != nullptr ? named.name + " " : "") + "--help");
   }
   return resolve(std::move(parsed), named);

@@ -5,10 +5,11 @@
 /// Implementations of the commands. Each returns the exit code.
 namespace tenure::cli {
 
-// Acquire locks, and print their events: run.cpp, lock.cpp, watch.cpp.
+// Acquire locks, and print their events: run.cpp, lock.cpp, wait.cpp, watch.cpp.
 [[nodiscard]] int run(const Arguments& arguments);
 [[nodiscard]] int lock(const Arguments& arguments);
 [[nodiscard]] int try_lock(const Arguments& arguments);
+[[nodiscard]] int wait_until_free(const Arguments& arguments);
 [[nodiscard]] int elect(const Arguments& arguments);
 [[nodiscard]] int watch(const Arguments& arguments);
 
@@ -38,10 +39,12 @@ namespace tenure::cli {
 [[nodiscard]] int check_token(const Arguments& arguments);
 [[nodiscard]] int top(const Arguments& arguments);
 
-// Tools: bench.cpp, doctor.cpp, completion.cpp, man_page.cpp.
+// Tools: bench.cpp, doctor.cpp, completion.cpp, man_page.cpp, help.cpp.
 [[nodiscard]] int bench(const Arguments& arguments);
 [[nodiscard]] int doctor(const Arguments& arguments);
 [[nodiscard]] int print_completion(const Arguments& arguments);
 [[nodiscard]] int print_man_page(const Arguments& arguments);
+[[nodiscard]] int print_help(const Arguments& arguments);
+[[nodiscard]] int print_version(const Arguments& arguments);
 
 }  // namespace tenure::cli

@@ -113,7 +113,7 @@ _tenure() {
   case $command in
     @GROUPS@) ((${#names[@]} > 1)) && command+=" ${names[1]}" ;;
   esac
-  case $prev in
+  case $command:$prev in
 @CHOICES@  esac
   case $command in
 @CASES@  esac
@@ -124,7 +124,7 @@ _tenure() {
   case $command in
     '') _tenure_words '@COMMANDS@' ;;
 @GROUP_CASES@    'completion') _tenure_words 'bash zsh fish' ;;
-    'man') _tenure_words '@COMMANDS@' ;;
+    'man'|'help') _tenure_words '@COMMANDS@' ;;
     @FILES@) compopt -o default 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     @LOCKS@)
       mapfile -t COMPREPLY < <(tenure ls -o quiet --limit 200 --timeout 1s "$cur" 2>/dev/null) ;;
@@ -151,7 +151,7 @@ _tenure() {
   case $command in
     @GROUPS@) ((${#names} > 1)) && command+=" ${names[2]}" ;;
   esac
-  case ${words[CURRENT-1]} in
+  case $command:${words[CURRENT-1]} in
 @CHOICES@  esac
   case $command in
 @CASES@  esac
@@ -162,7 +162,7 @@ _tenure() {
   case $command in
     '') compadd -- @COMMANDS@ ;;
 @GROUP_CASES@    'completion') compadd -- bash zsh fish ;;
-    'man') compadd -- @COMMANDS@ ;;
+    'man'|'help') compadd -- @COMMANDS@ ;;
     @FILES@) _files ;;
     @LOCKS@)
       compadd -- ${(f)"$(tenure ls -o quiet --limit 200 --timeout 1s "$PREFIX" 2>/dev/null)"} ;;
@@ -171,24 +171,26 @@ _tenure() {
 _tenure "$@"
 )zsh";
 
-/// Case branches `-o|--output) …; return ;;` for options with a fixed set of values.
+/// Case branches `'bench:-m'|'bench:--mode') …; return ;;` for options with a fixed set of values.
+/// Commands give the same option different values.
 std::string choice_cases(const std::string& add) {
   std::set<std::string> cases;
-  // Options of all commands share one table, because the word before the cursor is enough to find
-  // the choices.
-  const auto note = [&](const std::vector<Option>& options) {
+  const auto note = [&](const std::string& command, const std::vector<Option>& options) {
     for (const auto& option : options) {
+      std::string names;
+      for (const auto name : names_of(option)) {
+        names += (names.empty() ? "" : "|") + command + ":" + std::string(name);
+      }
       if (!option.choices.empty()) {
-        const auto names = replaced(std::string(option.names), ",", "|");
         cases.insert("    " + names + ") " + replaced(add, "@", std::string(option.choices)) +
                      "; return ;;\n");
       }
     }
   };
-  // The set removes duplicates: an option that several commands share needs one branch.
-  note(common_options());
+  // Common options begin with `*`, any command; the patterns of different options never overlap.
+  note("*", common_options());
   for (const auto& command : commands()) {
-    note(command.options);
+    note("'" + std::string(command.name) + "'", command.options);
   }
   std::string text;
   for (const auto& line : cases) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdlib>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "backends/rpc/endpoint_selector.hpp"
+#include "cli/check.hpp"
 #include "cli/commands.hpp"
 #include "cli/locks.hpp"
 #include "sys/json_writer.hpp"
@@ -29,17 +31,6 @@ constexpr double drift_max = 0.005;
 /// Time between the two readings of the clocks. Within it, 0.5 % are 7.5 ms, which exceeds the
 /// uncertainty of a reading on a local network.
 constexpr milliseconds drift_span{1500};
-
-/// Severity of a check. Only `bad` makes the command fail.
-enum class Finding : std::uint8_t { good, warning, bad };
-
-/// Result of one check: what was checked, what was found, and what to do about it.
-struct Check {
-  std::string what{};
-  Finding finding = Finding::good;
-  std::string detail{};
-  std::string advice{};
-};
 
 std::string in_ms(Clock::duration time) {
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
@@ -80,7 +71,10 @@ class Diagnosis {
       for (const auto& endpoint : url->servers.endpoints) {
         check_server(endpoint, *url);
       }
-      check_clocks();
+      check_clocks(*url);
+    } else {
+      const auto timeout = timeout_of(arguments_).value_or(milliseconds(5000));
+      std::ranges::move(check_backend(url_of(arguments_), timeout), std::back_inserter(checks_));
     }
     check_lock();
     return std::move(checks_);
@@ -135,6 +129,7 @@ class Diagnosis {
     }
     // From here on a missing permission is a matter of the user, not of the connection.
     has_reply_ = true;
+    note_leader(endpoint, *status);
     // A server without a leader cannot commit, so it grants no lock.
     const bool is_led = status->leader_id() != 0;
     add({name, is_led ? Finding::good : Finding::bad,
@@ -156,6 +151,15 @@ class Diagnosis {
     if (!status->has_space()) {
       add({"disk of " + name, Finding::bad, "full: the server rejects new locks",
            "free space in its data directory"});
+    }
+  }
+
+  /// Remembers the leader: the server itself, or the one that it names.
+  void note_leader(const backends::Endpoint& endpoint, const v1::StatusResponse& status) {
+    if (status.is_leader()) {
+      leader_ = endpoint;
+    } else if (!leader_) {
+      leader_ = backends::endpoint_from(status.leader_address());
     }
   }
 
@@ -182,15 +186,32 @@ class Diagnosis {
   }
 
   /// Client and server both measure leases. Their clocks may differ, but must run at the same rate.
-  void check_clocks() {
-    auto service = Service::open(arguments_);
-    const auto first = service ? reading(*service) : std::nullopt;
+  /// The clock of the cluster is that of the leader; followers know it with a delay.
+  void check_clocks(ServiceUrl url) {
+    const auto skip = [this](std::string why) {
+      add({"clock", Finding::skipped, "not checked: " + std::move(why)});
+    };
+    if (!leader_) {
+      skip("no leader is known");
+      return;
+    }
+    url.servers.endpoints = {*leader_};
+    const auto timeout = timeout_of(arguments_).value_or(milliseconds(5000));
+    Service service(std::move(url), timeout, Service::Follow::none);
+    const auto first = reading(service);
     if (!first) {
-      return;  // An earlier check has reported the error.
+      skip(first.error().detail);
+      return;
     }
     std::this_thread::sleep_for(drift_span);
-    const auto second = reading(*service);
-    if (!second || second->server <= first->server) {
+    const auto second = reading(service);
+    if (!second) {
+      skip(second.error().detail);
+      return;
+    }
+    if (second->server <= first->server) {
+      add({"clock", Finding::bad, "the cluster time stands still",
+           "check the clock of " + backends::name_of(*leader_)});
       return;
     }
     // Rates, not times: the offset between the clocks cancels out.
@@ -217,12 +238,16 @@ class Diagnosis {
     Clock::duration uncertainty{};
   };
   /// Reads both clocks. The middle of the round trip is the best estimate of the server's time.
-  static std::optional<Reading> reading(Service& service) {
+  static Result<Reading> reading(Service& service) {
     const auto began = Clock::now();
     const auto status = service.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
     const auto uncertainty = Clock::now() - began;
     if (!status) {
-      return std::nullopt;
+      return std::unexpected(status.error());
+    }
+    // It may have stepped down since it was found.
+    if (!status->is_leader()) {
+      return fail(Errc::unavailable, "the leader has changed");
     }
     return Reading{.here = began + uncertainty / 2,
                    .server = milliseconds(status->cluster_time_ms()),
@@ -265,12 +290,15 @@ class Diagnosis {
   const Arguments& arguments_;
   std::vector<Check> checks_;
   bool has_reply_ = false;  ///< Whether a server has replied.
+  /// Leader, if a server leads or names it.
+  std::optional<backends::Endpoint> leader_{};
 };
 
 /// Name of a finding in the text and in JSON.
 std::string_view word_of(Finding finding) {
   switch (finding) {
     case Finding::good: return "good";
+    case Finding::skipped: return "skipped";
     case Finding::warning: return "warning";
     case Finding::bad: return "bad";
   }
@@ -278,16 +306,17 @@ std::string_view word_of(Finding finding) {
 }
 
 void print_checks(const std::vector<Check>& checks) {
+  Table table({"FINDING", "CHECK", "DETAIL"});
   for (const auto& check : checks) {
     const auto color = check.finding == Finding::good      ? Color::green
                        : check.finding == Finding::warning ? Color::yellow
                                                            : Color::red;
-    print(colored(color, word_of(check.finding)) + "\t" + check.what + "\t" +
-          sanitized(check.detail) + "\n");
+    table.add({colored(color, word_of(check.finding)), check.what, sanitized(check.detail)});
     if (!check.advice.empty()) {
-      print("\t\t" + colored(Color::bold, "advice: ") + check.advice + "\n");
+      table.add({"", "", colored(Color::bold, "advice: ") + check.advice});
     }
   }
+  print(table.text());
 }
 
 }  // namespace

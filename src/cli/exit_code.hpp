@@ -14,7 +14,7 @@ enum class ExitCode : int {
   internal = 70,
   busy = 75,  ///< Not acquired: another owner has it. --conflict-exit-code changes it.
   not_permitted = 77,
-  lost = 79,  ///< The lock was lost, or about to be.
+  lost = 79,  ///< The lock was lost, or about to be; or the command exceeded --at-most.
   cannot_execute = 126,
   not_found = 127,
   signalled = 128,  ///< Plus the number of the signal.

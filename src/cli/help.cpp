@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "sys/json_writer.hpp"
+
 namespace tenure::cli {
 namespace {
 
@@ -105,6 +109,31 @@ std::string help_of(const Command& command) {
     }
   }
   return text;
+}
+
+int print_help(const Arguments& arguments) {
+  std::string name;
+  for (const auto& word : arguments.words) {
+    name += (name.empty() ? "" : " ") + word;
+  }
+  const auto command = std::ranges::find(commands(), name, &Command::name);
+  if (command != commands().end()) {
+    print(help_of(*command));
+    return code(ExitCode::done);
+  }
+  // A group, or nothing: the list of commands.
+  if (name.empty() || !summary_of_group(name).empty()) {
+    print(help_of_all(name));
+    return code(ExitCode::done);
+  }
+  return failed({Errc::invalid_argument, "unknown command \"" + name + "\""});
+}
+
+int print_version(const Arguments& arguments) {
+  sys::JsonWriter json;
+  json.begin_object().field("version", std::string_view(TENURE_VERSION)).end_object();
+  print((format_of(arguments) == Format::json ? json.text() : "tenure " TENURE_VERSION) + "\n");
+  return code(ExitCode::done);
 }
 
 }  // namespace tenure::cli

@@ -1,27 +1,38 @@
 #include "cli/holding.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
+#include "cli/conflict.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/retry.hpp"
 #include "cli/service.hpp"
 
 namespace tenure::cli {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
 /// Prints the error, and separates contention, for which the user may choose the exit code.
-HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Arguments& arguments) {
+HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Arguments& arguments,
+                     const Client& client) {
   const bool is_busy = exit_code_of(error.code) == ExitCode::busy;
   if (!is_busy) {
     return {.exit_code = failed(error)};
   }
   // --output quiet behaves like flock(1): only the exit code reports a conflict.
   if (format_of(arguments) != Format::quiet) {
-    print_error("not acquired: " + plain(joined(spec.names, ", ")) + ": " +
-                std::string(to_string(error.code)));
+    // A deadlock is explained by its cycle; all other conflicts by the holder.
+    print_error("not acquired: " + (error.code == Errc::deadlock
+                                        ? plain(joined(spec.names, ", ")) + ": " + to_string(error)
+                                        : conflict_text(arguments, client, lock_names(spec))));
   }
   return {.is_busy = true, .exit_code = code(ExitCode::busy)};
 }
@@ -48,25 +59,44 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
     signal = number;
     cancel.request_stop();
   });
-  auto client = open_client(arguments);
+  const auto began = Clock::now();
+  const auto waited = [began] {
+    return std::chrono::duration_cast<milliseconds>(Clock::now() - began);
+  };
+  const auto retry = retry_end(arguments);
+  if (!retry) {
+    return {.exit_code = failed(retry.error())};
+  }
+  // A server that restarts is a reason to wait, as a holder is.
+  const auto end = std::max(*retry, began + spec.wait.value_or(milliseconds::zero()));
+  auto client = open_client(arguments, end);
   if (!client) {
     return {.exit_code = failed(client.error())};
   }
   // From now on a signal cancels the wait, so that the request leaves the wait queue of the
   // service.
   is_connected = true;
-  auto held = acquire(*client, spec, arguments, cancel.get_token());
+  auto held = retry_until(
+      end,
+      [&] {
+        auto rest = spec;
+        // The time of earlier attempts counts.
+        rest.wait = spec.wait ? std::optional(std::max(*spec.wait - waited(), milliseconds::zero()))
+                              : std::nullopt;
+        return acquire(*client, rest, arguments, cancel.get_token());
+      },
+      cancel.get_token());
   // Even if the lock was granted at the same time: the user has asked to stop. The handle is
   // destroyed, which releases the lock.
   if (signal != 0) {
     return {.exit_code = code(ExitCode::signalled) + signal};
   }
   if (!held) {
-    return not_held(held.error(), spec, arguments);
+    auto attempt = not_held(held.error(), spec, arguments, *client);
+    attempt.waited = waited();
+    return attempt;
   }
-  HoldAttempt made{.client = *std::move(client)};
-  made.handle.emplace(*std::move(held));
-  return made;
+  return {.client = *std::move(client), .handle = *std::move(held), .waited = waited()};
 }
 
 }  // namespace tenure::cli

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <memory>
 #include <optional>
 
 #include <tenure/client/client.hpp>
@@ -12,9 +14,10 @@ namespace tenure::cli {
 /// Outcome of an acquire: a held lock, or the exit code.
 struct HoldAttempt {
   std::optional<Client> client{};  ///< Outlives the handle.
-  /// The lock; none if it was not acquired, and `exit_code` is the exit code then.
-  std::optional<LockHandle> handle{};
-  bool is_busy = false;  ///< Another owner has the lock.
+  /// The lock; null if it was not acquired, and `exit_code` is the exit code then.
+  std::unique_ptr<HeldLock> handle{};
+  std::chrono::milliseconds waited{};  ///< From the start to the grant or the failure.
+  bool is_busy = false;                ///< Another owner has the lock.
   int exit_code = 0;
 };
 

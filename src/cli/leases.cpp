@@ -36,8 +36,8 @@ void write(sys::JsonWriter& json, const v1::Lease& lease) {
 /// Adds the row of a lease; the columns are those of lease_table().
 void add_row(Table& table, const v1::Lease& lease) {
   table.add({std::to_string(lease.id()), plain(lease.client()),
-             format_duration(milliseconds(lease.left_ms())),
-             format_duration(milliseconds(lease.ttl_ms())), std::to_string(lease.hold_count()),
+             duration_cell(milliseconds(lease.left_ms())),
+             duration_cell(milliseconds(lease.ttl_ms())), std::to_string(lease.hold_count()),
              std::to_string(lease.wait_count()), plain(lease.address())});
 }
 
@@ -124,6 +124,10 @@ int show_lease(const Arguments& arguments) {
   request.set_keys(true);
   const auto answer =
       service->ask<v1::LeaseTimeToLiveResponse>("LockService/LeaseTimeToLive", request);
+  if (!answer && answer.error() == Errc::lease_lost) {
+    return failed({Errc::lease_lost, "the lease " + std::to_string(*id) +
+                                         " is unknown: it has ended or never existed"});
+  }
   if (!answer) {
     return failed(answer.error());
   }
@@ -204,7 +208,7 @@ int keep_lease(const Arguments& arguments) {
           .end_object();
       print(json.text() + "\n");
     } else if (format_of(arguments) == Format::table) {
-      print(std::to_string(*id) + "\t" + format_duration(*ttl) + "\n");
+      print(std::to_string(*id) + "\t" + duration_cell(*ttl) + "\n");
     }
     // After the first renewal: its failure is the exit code.
     if (arguments.has("--once")) {

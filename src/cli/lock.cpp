@@ -13,6 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/holding.hpp"
 #include "cli/output.hpp"
+#include "cli/service_lock.hpp"
 #include "cli/signals.hpp"
 #include "sys/json_writer.hpp"
 
@@ -21,10 +22,13 @@ namespace {
 
 /// Prints the names and the fencing token, which scripts wait for as the sign that the lock is
 /// held.
-void announce(const Arguments& arguments, const AcquireSpec& spec, const LockHandle& held) {
-  const auto token = std::to_string(held.token().get());
+void announce(const Arguments& arguments, const AcquireSpec& spec, FencingToken granted) {
+  const auto token = std::to_string(granted.get());
   switch (format_of(arguments)) {
-    case Format::quiet: return;
+    case Format::quiet:
+      // The next step of a script needs the token to release the lock.
+      print(spec.lease ? token + "\n" : "");
+      return;
     case Format::table:
       print(colored(Color::green, "held") + " " + plain(joined(spec.names, ", ")) +
             ", fencing token " + token + "\n");
@@ -32,25 +36,20 @@ void announce(const Arguments& arguments, const AcquireSpec& spec, const LockHan
     case Format::json: break;
   }
   sys::JsonWriter json;
-  json.begin_object().key("names").begin_array();
-  for (const auto& name : spec.names) {
-    json.value(std::string_view(name));
-  }
-  json.end_array();
-  if (spec.permits) {
-    json.field("permits", std::uint64_t{spec.permits->taken_at_once})
-        .field("capacity", std::uint64_t{spec.permits->capacity});
+  json.begin_object();
+  write_fields(json, spec);
+  json.field("token", std::string_view(token));
+  if (spec.lease) {
+    json.id("lease", spec.lease->get());
   } else {
-    json.field("mode", std::string_view(spec.is_shared ? "S" : "X"));
+    json.field("ttl_ms", static_cast<std::uint64_t>(spec.ttl.count()));
   }
-  json.field("token", std::string_view(token))
-      .field("ttl_ms", static_cast<std::uint64_t>(spec.ttl.count()))
-      .end_object();
+  json.end_object();
   print(json.text() + "\n");
 }
 
 /// Waits for a termination signal and returns it; 0 if the lock is lost.
-int wait_for_end(const LockHandle& held, const Signals& signals) {
+int wait_for_end(const HeldLock& held, const Signals& signals) {
   // The loss becomes a file descriptor, so that one poll() waits for signals and loss.
   const int lost = eventfd(0, EFD_CLOEXEC);
   const auto ring = [lost] {
@@ -87,7 +86,7 @@ int hold_until_signal(const Arguments& arguments, const AcquireSpec& spec) {
     return held.is_busy && conflict ? static_cast<int>(conflict->value_or(held.exit_code))
                                     : held.exit_code;
   }
-  announce(arguments, spec, *held.handle);
+  announce(arguments, spec, held.handle->token());
   if (wait_for_end(*held.handle, signals) == 0) {
     print_error("the lock is lost");
     return code(ExitCode::lost);
@@ -97,11 +96,39 @@ int hold_until_signal(const Arguments& arguments, const AcquireSpec& spec) {
   return unlocked ? code(ExitCode::done) : failed(unlocked.error());
 }
 
+/// Acquires under an existing lease and exits: the hold belongs to the lease. A signal ends this
+/// process, and with its connection the request.
+int hold_under_lease(const Arguments& arguments, const AcquireSpec& spec) {
+  auto service = Service::open(arguments);
+  const auto conflict = arguments.number("--conflict-exit-code", 255);
+  if (!service || !conflict) {
+    return failed(!service ? service.error() : conflict.error());
+  }
+  // The owner of a hold without a label is that of the lease.
+  const auto token = lock_items(*service, spec, *spec.lease, "");
+  if (token) {
+    announce(arguments, spec, *token);
+    return code(ExitCode::done);
+  }
+  if (exit_code_of(token.error().code) != ExitCode::busy) {
+    return failed(token.error());
+  }
+  if (format_of(arguments) != Format::quiet) {
+    print_error("not acquired: " + plain(joined(spec.names, ", ")) + ": " +
+                to_string(token.error()));
+  }
+  return static_cast<int>(conflict->value_or(code(ExitCode::busy)));
+}
+
+int lock_as(const Arguments& arguments, const AcquireSpec& spec) {
+  return spec.lease ? hold_under_lease(arguments, spec) : hold_until_signal(arguments, spec);
+}
+
 }  // namespace
 
 int lock(const Arguments& arguments) {
   const auto spec = parse_acquire_spec(arguments);
-  return spec ? hold_until_signal(arguments, *spec) : failed(spec.error());
+  return spec ? lock_as(arguments, *spec) : failed(spec.error());
 }
 
 int try_lock(const Arguments& arguments) {
@@ -111,7 +138,7 @@ int try_lock(const Arguments& arguments) {
   }
   // The same as --no-wait; a --wait of the user is overridden.
   spec->wait = std::chrono::milliseconds::zero();
-  return hold_until_signal(arguments, *spec);
+  return lock_as(arguments, *spec);
 }
 
 }  // namespace tenure::cli

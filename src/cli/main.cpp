@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/command_line.hpp"
+#include "cli/context.hpp"
+#include "cli/output.hpp"
 
 int main(int count, char** arguments) {
   using namespace tenure::cli;
@@ -18,7 +20,12 @@ int main(int count, char** arguments) {
     std::fputs(message->text.c_str(), message->code == ExitCode::done ? stdout : stderr);
     return code(message->code);
   }
+  auto invocation = std::get<Invocation>(read);
+  if (invocation.command->uses_server) {
+    if (const auto applied = apply_context(invocation.arguments); !applied) {
+      return failed(applied.error());
+    }
+  }
   // The return value of a command is the exit code of the process.
-  const auto& invocation = std::get<Invocation>(read);
   return invocation.command->run(invocation.arguments);
 }

@@ -13,6 +13,9 @@ constexpr std::array all_help_sections{
     HelpSection{
         "Environment",
         "  TENURE_URL         URL of the lock service; --url takes precedence\n"
+        "  TENURE_CONTEXT     context of the configuration file; --context and TENURE_URL take\n"
+        "                     precedence\n"
+        "  TENURE_CONFIG      configuration file [~/.config/tenure/config.toml]\n"
         "  TENURE_AUTH_TOKEN  authentication token for a tenured with users, as printed by\n"
         "                     `tenured token`; --token-file and the URL take precedence\n"
         "  TENURE_AUTH_FILE   file that contains the token; TENURE_AUTH_TOKEN takes precedence\n"
@@ -26,7 +29,7 @@ constexpr std::array all_help_sections{
         "  70   internal error\n"
         "  75   not acquired: another owner has the lock (see --conflict-exit-code)\n"
         "  77   permission denied\n"
-        "  79   the lock was lost, or about to be lost\n"
+        "  79   the lock was lost, or about to be lost; or the command exceeded --at-most\n"
         "  126  the command cannot be executed; 127: command not found\n"
         "  128+n  terminated by signal n; `tenure run` returns the exit code of its command\n"},
 };
@@ -50,12 +53,18 @@ const std::vector<Option>& common_options() {
       {"-u,--url", "URL",
        "URL of the lock service: tenure://host:port,..., redis://host:port [TENURE_URL, or "
        "tenure://127.0.0.1:7420]"},
+      {"--context", "NAME",
+       "Context of the configuration file ~/.config/tenure/config.toml: URL, token file, owner and "
+       "timeout [TENURE_CONTEXT, or `context` in the file]"},
       {"--token-file", "FILE",
        "File containing the authentication token for a tenured with users [TENURE_AUTH_TOKEN, or "
        "the file named by TENURE_AUTH_FILE]"},
       {"--owner", "TEXT",
        "Display name of the lock owner [host name, process id and a random number]"},
       {"--timeout", "DURATION", "Timeout of requests to the server [5s]"},
+      {"--retry", "DURATION",
+       "Retry for up to this time while no server is reachable [commands that wait for a lock: "
+       "--wait; others: no retry]"},
       {"-o,--output", "FORMAT", "Output format: table, json or quiet [table]", "table json quiet"},
       {"-j,--json", "", "Same as --output json"},
   };

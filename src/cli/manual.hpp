@@ -27,6 +27,9 @@ struct Example {
 /// Kind of a positional argument, for shell completion.
 enum class Word : unsigned char { other, lock, command, shell, file };
 
+/// Whether a command of the user is part of the command line, after `--` or after the first name.
+enum class Runs : unsigned char { nothing, optional_command, command_required };
+
 /// Command: source of the parser, --help, the manual pages and the completions.
 struct Command {
   std::string_view name;         ///< "run", "cluster add".
@@ -38,7 +41,8 @@ struct Command {
   /// Maximum number of positional arguments; 0: none.
   std::size_t words_max = 0;
   Word word = Word::other;
-  bool takes_command = false;  ///< Whether a command to run follows `--` or the first argument.
+  Runs runs = Runs::nothing;
+  bool uses_server = true;  ///< Whether the context of the configuration file applies.
   std::vector<Option> options{};
   std::vector<Example> examples{};
   /// Implementation. Returns the exit code.

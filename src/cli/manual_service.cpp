@@ -28,8 +28,8 @@ std::vector<Command> inspect_commands() {
        .summary = "Show the holders of a lock and its wait queue",
        .description =
            "Prints owner, mode, fencing token, lease, time held and metadata of each "
-           "holder, then the wait queue in order. With --output quiet only the exit code "
-           "shows the state: 0 held, 1 free.",
+           "holder, then the wait queue in order. The exit code is 0, also for a free lock. "
+           "With --output quiet only the exit code shows the state: 0 held, 1 free.",
        .words_min = 1,
        .words_max = 1,
        .word = Word::lock,
@@ -49,9 +49,9 @@ std::vector<Command> inspect_commands() {
        .synopsis = "[PREFIX]",
        .summary = "Print events of locks as they occur",
        .description =
-           "One event per line: revision, type, name, owner, token, metadata; in order, without "
-           "gaps "
-           "or duplicates, until Ctrl-C. Optional fields follow as user=, operator= and reason=: "
+           "One event per line: revision, type, name, owner, token, metadata, and time= with the "
+           "time of arrival; in order, without gaps or duplicates, until Ctrl-C. A terminal shows "
+           "columns. Optional fields follow as user=, operator= and reason=: "
            "the authenticated user and, for `forced`, the operator (a user or a network address) "
            "and the reason.",
        .words_max = 1,
@@ -62,9 +62,12 @@ std::vector<Command> inspect_commands() {
        .run = watch},
       {.name = "unlock",
        .synopsis = "NAME",
-       .summary = "Force the release of a lock",
+       .summary = "Release a lock by its token, or force the release",
        .description =
-           "Asks for confirmation, unless --yes is given. The holder is notified and its "
+           "With --token or --lease, releases a hold that `tenure lock --lease` has acquired. "
+           "Exit code 1 if it is not held.\n\n"
+           "With --force, releases the lock of another owner. Asks for confirmation, unless --yes "
+           "is given. The holder is notified and its "
            "fencing token is superseded, but it may still write while the next holder "
            "runs. The server logs the forced release; log and event contain your user "
            "name, or your network address if there are no users. Exit code 1 if the lock "
@@ -72,11 +75,15 @@ std::vector<Command> inspect_commands() {
        .words_min = 1,
        .words_max = 1,
        .word = Word::lock,
-       .options = {{"-f,--force", "", "Required, because another owner holds the lock"},
-                   {"--token", "TOKEN", "Only if the holder has this fencing token"},
-                   {"--reason", "TEXT", "Reason for the server log and the event"},
-                   space_option,
-                   yes_option},
+       .options =
+           {{"-f,--force", "", "Release the lock of another owner"},
+            {"--token", "TOKEN",
+             "Release the hold with this fencing token; with --force, only if the holder has "
+             "it"},
+            {"--lease", "LEASE", "Release the hold under this lease"},
+            {"--reason", "TEXT", "Reason for the server log and the event"},
+            space_option,
+            yes_option},
        .run = unlock},
   };
 }
@@ -141,6 +148,7 @@ std::vector<Command> monitoring_commands() {
        .words_min = 1,
        .words_max = 1,
        .word = Word::file,
+       .uses_server = false,
        .options = {{"--prefixes", "NUMBER", "Number of name prefixes to summarize [10]"}},
        .run = inspect_snapshot},
   };
@@ -194,8 +202,10 @@ std::vector<Command> members() {
        .synopsis = "",
        .summary = "Show the members of a cluster and their status",
        .description =
-           "Prints the members according to the leader, with the status of each member. "
-           "Exit code 1 if a member is unreachable. CLUSTER VERSION is the version of the "
+           "Prints the members according to the leader, with the status of each member. Without a "
+           "leader, the list comes from any member that answers. "
+           "Exit code 1 if a member is unreachable or there is no leader. CLUSTER VERSION is the "
+           "version of the "
            "replicated formats that the member uses, NEWEST VERSION the newest one that "
            "its program supports.",
        .run = cluster_status},
@@ -283,9 +293,11 @@ std::vector<Command> tool_commands() {
        .synopsis = "",
        .summary = "Diagnose connection, server and clocks",
        .description =
-           "Checks the URL, TLS, each server, versions, disks and the rate of the clocks, "
-           "and acquires and releases a lock. Prints advice for each problem. Exit code "
-           "1 if a check fails.",
+           "Checks the URL, TLS, each server, versions, disks and the rate of the clock of the "
+           "leader, and acquires and releases a lock. For Redis, etcd and ZooKeeper: version, "
+           "eviction, persistence, replication, clock and permissions, as far as the server "
+           "reports them without TLS. Prints advice for each problem. A check that is not possible "
+           "is shown as skipped, with the reason. Exit code 1 if a check fails.",
        .run = doctor},
       {.name = "completion",
        .synopsis = "bash|zsh|fish",
@@ -294,6 +306,7 @@ std::vector<Command> tool_commands() {
        .words_min = 1,
        .words_max = 1,
        .word = Word::shell,
+       .uses_server = false,
        .examples = {{"source <(tenure completion bash)", "for this shell"}},
        .run = print_completion},
       {.name = "man",
@@ -302,9 +315,24 @@ std::vector<Command> tool_commands() {
        .description = "`make install` installs the pages.",
        .words_max = 2,
        .word = Word::command,
+       .uses_server = false,
        .options = {{"--list", "", "List all pages and their commands"}},
        .examples = {{"tenure man run | man -l -", "tenure-run(1)"}},
        .run = print_man_page},
+      {.name = "help",
+       .synopsis = "[COMMAND]",
+       .summary = "Print help",
+       .description = "Same as --help.",
+       .words_max = 2,
+       .word = Word::command,
+       .uses_server = false,
+       .run = print_help},
+      {.name = "version",
+       .synopsis = "",
+       .summary = "Print the version",
+       .description = "Same as --version.",
+       .uses_server = false,
+       .run = print_version},
   };
 }
 

@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/confirm.hpp"
 #include "cli/locks.hpp"
+#include "cli/reachability.hpp"
 #include "sys/json_writer.hpp"
 
 namespace tenure::cli {
@@ -30,45 +31,96 @@ struct MemberState {
   std::optional<v1::StatusResponse> status{};  ///< Reply of the member itself, if it is reachable.
 };
 
-/// Status from the member itself; std::nullopt if it is unreachable, or its address is invalid.
-std::optional<v1::StatusResponse> fetch_status(const std::string& address, ServiceUrl url) {
-  const auto endpoint = backends::endpoint_from(address);
-  if (!endpoint) {
-    return std::nullopt;
-  }
-  // Only this endpoint, with the credentials and the TLS settings of the URL.
-  url.servers.endpoints = {*endpoint};
+/// Members of the cluster, and the server that has listed them.
+struct Listing {
+  std::vector<v1::Member> members{};
+  backends::Endpoint source{};
+};
+
+/// Whether a server that does not lead may list the members.
+enum class Staleness : bool { refused, allowed };
+
+/// List of the members from one server.
+Result<Listing> list_from(const backends::Endpoint& server, ServiceUrl url, Staleness staleness) {
+  url.servers.endpoints = {server};
   url.servers.connect_timeout = status_timeout;
-  // Without redirects: only the reply of this member shows that it is up.
   Service one(std::move(url), status_timeout, Service::Follow::none);
-  auto status = one.ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
-  return status ? std::optional(*std::move(status)) : std::nullopt;
+  v1::MemberListRequest request;
+  request.set_stale(staleness == Staleness::allowed);
+  const auto reply = one.ask<v1::MemberListResponse>("Admin/MemberList", request);
+  if (!reply) {
+    return std::unexpected(reply.error());
+  }
+  return Listing{.members = {reply->members().begin(), reply->members().end()}, .source = server};
 }
 
-/// All members according to the leader, with the status of each member. The list comes from the
-/// leader, because only it knows which members are current; the status comes from each member,
-/// because the leader does not know what it has applied.
+/// List from the first server of the URL that answers, whether it leads or not.
+Result<Listing> any_list(const Arguments& arguments, const ServiceUrl& url) {
+  for (const auto& server : url.servers.endpoints) {
+    auto list = list_from(server, url, Staleness::allowed);
+    if (list || list.error() != Errc::unavailable) {
+      return list;
+    }
+  }
+  // No answer: this request retries until the timeout, and reports the cause.
+  auto service = Service::open(arguments);
+  if (!service) {
+    return std::unexpected(service.error());
+  }
+  const auto reply =
+      service->ask<v1::MemberListResponse>("Admin/MemberList", v1::MemberListRequest());
+  if (!reply) {
+    return std::unexpected(reply.error());
+  }
+  const auto source = backends::endpoint_from(service->server());
+  return Listing{.members = {reply->members().begin(), reply->members().end()},
+                 .source = source.value_or(url.servers.endpoints.front())};
+}
+
+/// Requests the status of each member from the member itself.
+std::vector<MemberState> fetch_statuses(const Listing& list, const ServiceUrl& url) {
+  std::vector<MemberState> members;
+  for (const auto& listed : list.members) {
+    // A single node does not know its address.
+    const auto address = list.members.size() == 1
+                             ? std::optional(list.source)
+                             : backends::endpoint_from(listed.client_address());
+    members.push_back(
+        {.listed = listed,
+         .status = address ? fetch_status(*address, url.servers, status_timeout) : std::nullopt});
+  }
+  return members;
+}
+
+/// All members, with the status of each. The status comes from each member, because no other one
+/// knows what it has applied. The list comes from the leader, which knows the current members; if
+/// no leader answers, from any member, so that an operator sees which ones are up.
 Result<std::vector<MemberState>> fetch_members(const Arguments& arguments) {
   const auto url = service_url(arguments);
-  auto service = Service::open(arguments);
-  if (!url || !service) {
-    return std::unexpected(!url ? url.error() : service.error());
+  if (!url) {
+    return std::unexpected(url.error());
   }
-  const auto list =
-      service->ask<v1::MemberListResponse>("Admin/MemberList", v1::MemberListRequest());
+  const auto list = any_list(arguments, *url);
   if (!list) {
     return std::unexpected(list.error());
   }
-  std::vector<MemberState> members;
-  for (const auto& member : list->members()) {
-    members.push_back({.listed = member, .status = fetch_status(member.client_address(), *url)});
-    if (!members.back().status && list->members_size() == 1) {
-      // A single node does not know its address.
-      const auto own = service->ask<v1::StatusResponse>("Admin/Status", v1::StatusRequest());
-      members.back().status = own ? std::optional(*own) : std::nullopt;
-    }
+  auto members = fetch_statuses(*list, *url);
+  const auto leads = [](const MemberState& member) {
+    return member.status && member.status->is_leader();
+  };
+  const auto leader = std::ranges::find_if(members, leads);
+  if (leader == members.end()) {
+    // The list may name a leader that has ended.
+    std::ranges::for_each(members, [](MemberState& member) { member.listed.set_is_leader(false); });
+    return members;
   }
-  return members;
+  const auto address = members.size() == 1
+                           ? std::optional(list->source)
+                           : backends::endpoint_from(leader->listed.client_address());
+  const auto current = address ? list_from(*address, *url, Staleness::refused)
+                               : Result<Listing>(fail(Errc::unavailable, ""));
+  // Another member may lead since the first request: the first list is good enough.
+  return current ? fetch_statuses(*current, *url) : members;
 }
 
 /// Newest cluster version that the member supports; 0: unknown.
@@ -181,9 +233,17 @@ int cluster_status(const Arguments& arguments) {
   if (!members) {
     return failed(members.error());
   }
-  // The exit code lets a monitor detect that one member is down while the cluster still works.
-  const bool is_whole = std::ranges::all_of(
+  const auto reached = std::ranges::count_if(
       *members, [](const MemberState& member) { return member.status.has_value(); });
+  const bool has_leader = std::ranges::any_of(
+      *members, [](const MemberState& member) { return member.listed.is_leader(); });
+  if (!has_leader) {
+    print_error(std::to_string(reached) + " of " + std::to_string(members->size()) +
+                (reached == 1 ? " members answers" : " members answer") +
+                ", no leader: a majority of the voters has to run and be connected");
+  }
+  // The exit code lets a monitor detect that one member is down while the cluster still works.
+  const bool is_whole = has_leader && static_cast<std::size_t>(reached) == members->size();
   if (format_of(arguments) == Format::json) {
     sys::JsonWriter json;
     json.begin_array();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -35,19 +36,37 @@ std::string_view sequence_of(Color color) {
   return "";
 }
 
-/// Width on a terminal: UTF-8 characters, without color sequences. Assumes one column for each
-/// character, which is wrong for wide characters: their rows are then misaligned, and nothing else
-/// happens.
-std::size_t width(std::string_view text) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '\033') {
-      at = std::min(text.find('m', at), text.size());
-    } else if ((static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U) {
-      ++count;
-    }
+/// Bytes of the character at the front, at least one. Bytes that are no UTF-8 count one by one.
+std::size_t character_bytes(std::string_view text) {
+  return std::max<std::size_t>(sys::utf8_length(text), 1);
+}
+
+/// Code point of a well-formed UTF-8 character.
+char32_t code_point_of(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  // The lead byte has as many leading ones as the character has bytes.
+  auto point = static_cast<char32_t>(
+      character.size() == 1 ? first : first & ((1U << (7U - character.size())) - 1U));
+  for (const char byte : character.substr(1)) {
+    point = (point << 6U) | (static_cast<unsigned char>(byte) & 0x3FU);
   }
-  return count;
+  return point;
+}
+
+/// Whether terminals show the character in two columns (Unicode East Asian Width, simplified to
+/// blocks).
+bool is_wide(char32_t point) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 9> blocks{{{0x1100, 0x115F},
+                                                                 {0x2E80, 0xA4CF},
+                                                                 {0xAC00, 0xD7A3},
+                                                                 {0xF900, 0xFAFF},
+                                                                 {0xFE30, 0xFE6F},
+                                                                 {0xFF00, 0xFF60},
+                                                                 {0xFFE0, 0xFFE6},
+                                                                 {0x1F300, 0x1FAFF},
+                                                                 {0x20000, 0x3FFFD}}};
+  return std::ranges::any_of(
+      blocks, [point](const auto& block) { return point >= block.first && point <= block.second; });
 }
 
 }  // namespace
@@ -99,10 +118,77 @@ std::string format_duration(std::chrono::milliseconds time) {
   return text.data();
 }
 
+std::string duration_cell(std::chrono::milliseconds time) {
+  if (is_at_terminal()) {
+    return format_duration(time);
+  }
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%lld.%03llds",
+                static_cast<long long>(time.count() / 1000),
+                static_cast<long long>(time.count() % 1000));
+  return text.data();
+}
+
+std::string format_utc(std::chrono::system_clock::time_point time) {
+  const auto seconds = std::chrono::system_clock::to_time_t(time);
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::array<char, 48> whole{};
+  std::snprintf(whole.data(), whole.size(), "%s.%03lldZ", text.data(),
+                static_cast<long long>(since.count() % 1000));
+  return whole.data();
+}
+
+std::string padded(std::string text, std::size_t columns) {
+  const auto used = columns_of(text);
+  return std::move(text) + std::string(columns > used ? columns - used : 0, ' ');
+}
+
+bool is_at_terminal() {
+  return isatty(STDOUT_FILENO) == 1;
+}
+
+std::string format_time(std::chrono::system_clock::time_point time) {
+  const auto seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  localtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  return text.data();
+}
+
+std::size_t columns_of(std::string_view text) {
+  std::size_t count = 0;
+  while (!text.empty()) {
+    const auto bytes = text.front() == '\033' ? std::min(text.find('m'), text.size() - 1) + 1
+                                              : character_bytes(text);
+    const bool is_shown = text.front() != '\033';
+    count += is_shown ? (is_wide(code_point_of(text.substr(0, bytes))) ? 2 : 1) : 0;
+    text.remove_prefix(bytes);
+  }
+  return count;
+}
+
+std::string cut_to_columns(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  for (std::size_t used = 0; end < text.size();) {
+    const auto bytes = character_bytes(text.substr(end));
+    used += columns_of(text.substr(end, bytes));
+    if (used > columns) {
+      break;
+    }
+    end += bytes;
+  }
+  return std::string(text.substr(0, end));
+}
+
 std::string Table::text() const {
   std::string out;
   // No header and no padding, so that cut(1) and awk(1) need no options.
-  if (isatty(STDOUT_FILENO) != 1) {
+  if (!is_at_terminal()) {
     for (const auto& row : rows_) {
       for (std::size_t column = 0; column < row.size(); ++column) {
         out += (column == 0 ? "" : "\t") + row[column];
@@ -114,7 +200,7 @@ std::string Table::text() const {
   std::vector<std::size_t> widths(headline_.size(), 0);
   const auto measure = [&](const std::vector<std::string>& row) {
     for (std::size_t column = 0; column < row.size(); ++column) {
-      widths[column] = std::max(widths[column], width(row[column]));
+      widths[column] = std::max(widths[column], columns_of(row[column]));
     }
   };
   // The widths need all rows, which is why a table is printed at its end and not row by row.
@@ -124,9 +210,9 @@ std::string Table::text() const {
     std::string made;
     for (std::size_t column = 0; column < row.size(); ++column) {
       const bool is_last = column + 1 == row.size();
-      made += row[column];
+      made += is_last ? row[column] : padded(row[column], widths[column]);
       // No padding after the last cell, which could wrap the line.
-      made += is_last ? "" : std::string(widths[column] - width(row[column]) + 2, ' ');
+      made += is_last ? "" : "  ";
     }
     return made;
   };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,23 @@ enum class Color : std::uint8_t { none, bold, dim, red, green, yellow };
 [[nodiscard]] std::string sanitized(std::string_view text);
 /// Human-readable duration: "1.5 s", "3 min 20 s".
 [[nodiscard]] std::string format_duration(std::chrono::milliseconds time);
+
+/// Duration in a cell of a table: human-readable on a terminal; in a pipe in seconds, "200.125s",
+/// which sort(1) and the options of this command read.
+[[nodiscard]] std::string duration_cell(std::chrono::milliseconds time);
+/// UTC time with milliseconds, as in RFC 3339: "2026-11-19T14:03:12.345Z".
+[[nodiscard]] std::string format_utc(std::chrono::system_clock::time_point time);
+/// Appends spaces up to this number of columns.
+[[nodiscard]] std::string padded(std::string text, std::size_t columns);
+/// Whether stdout is a terminal.
+[[nodiscard]] bool is_at_terminal();
+/// Local date and time: "2026-11-19 14:03:12".
+[[nodiscard]] std::string format_time(std::chrono::system_clock::time_point time);
+/// Columns that the text takes on a terminal, without its color sequences. An estimate: wide
+/// characters (East Asian, emoji) count as two columns, all others as one.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+/// Truncates text without color sequences to this number of columns.
+[[nodiscard]] std::string cut_to_columns(std::string_view text, std::size_t columns);
 
 /// Table: aligned columns with a header on a terminal; in a pipe tab-separated rows without header,
 /// for cut(1) and awk(1). Not thread safe. REQUIRES: each row has as many cells as the header.

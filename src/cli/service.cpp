@@ -5,12 +5,15 @@
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 
 #include "backends/rpc/channel_connector.hpp"
 #include "backends/tenured/proto_types.hpp"
 #include "backends/url.hpp"
 #include "backends/url_options.hpp"
 #include "cli/output.hpp"
+#include "cli/reachability.hpp"
+#include "cli/retry.hpp"
 #include "grpc/channel.hpp"
 
 namespace tenure::cli {
@@ -67,7 +70,11 @@ std::string url_of(const Arguments& arguments) {
   const auto* from_environment = std::getenv("TENURE_URL");
   // An empty variable counts as unset: `TENURE_URL= tenure ...` selects the default.
   const bool has_one = from_environment != nullptr && *from_environment != '\0';
-  return arguments.text("--url").value_or(has_one ? from_environment : "tenure://127.0.0.1:7420");
+  const auto url =
+      arguments.text("--url").value_or(has_one ? from_environment : "tenure://127.0.0.1:7420");
+  // "host:port" is a tenured. memory: and a misspelled scheme keep their errors.
+  const bool is_address = url.find(":/") == std::string::npos && !url.starts_with("memory:");
+  return is_address ? "tenure://" + url : url;
 }
 
 Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments) {
@@ -97,10 +104,11 @@ LoginSource login_source(const Arguments& arguments) {
   return found;
 }
 
-Result<Client> open_client(const Arguments& arguments) {
+Result<Client> open_client(const Arguments& arguments, std::optional<Clock::time_point> end) {
   const auto timeout = timeout_of(arguments);
-  if (!timeout) {
-    return std::unexpected(timeout.error());
+  const auto retry = retry_end(arguments);
+  if (!timeout || !retry) {
+    return std::unexpected(!timeout ? timeout.error() : retry.error());
   }
   const auto url = url_of(arguments);
   // TENURE_AUTH_TOKEN and TENURE_AUTH_FILE may be set for all commands: ignore them for other
@@ -108,11 +116,18 @@ Result<Client> open_client(const Arguments& arguments) {
   const auto login = url.starts_with("tenure://") || arguments.has("--token-file")
                          ? login_source(arguments).login
                          : tenured::Login{};
-  return connect(url, {.owner = arguments.text("--owner").value_or(""),
-                       .request_timeout = *timeout,
-                       .auth_token = login.token,
-                       .auth_token_file = login.token_file,
-                       .on_warning = [](std::string_view what) { print_error(what); }});
+  const ConnectOptions options{.owner = arguments.text("--owner").value_or(""),
+                               .request_timeout = *timeout,
+                               .auth_token = login.token,
+                               .auth_token_file = login.token_file,
+                               .on_warning = [](std::string_view what) { print_error(what); }};
+  auto client = retry_until(end.value_or(*retry), [&] { return connect(url, options); });
+  if (!client && client.error() == Errc::unavailable) {
+    if (const auto parsed = service_url(arguments)) {
+      return std::unexpected(explained(std::move(client).error(), parsed->servers));
+    }
+  }
+  return client;
 }
 
 Result<ServiceUrl> service_url(const Arguments& arguments) {
@@ -148,11 +163,14 @@ Result<ServiceUrl> service_url(const Arguments& arguments) {
 /// Single-threaded: the loop runs only inside ask(), so handlers need no synchronisation.
 class Service::Connection {
  public:
-  Connection(backends::Servers servers, std::chrono::milliseconds timeout, Follow follow)
-      : timeout_(timeout),
+  Connection(const backends::Servers& servers, std::chrono::milliseconds timeout, Follow follow,
+             std::chrono::milliseconds retry)
+      : servers_(servers),
+        timeout_(timeout),
+        retry_(retry),
         follow_(follow),
         connector_(std::make_shared<backends::ChannelConnector>(
-            loop_, std::move(servers),
+            loop_, servers,
             backends::ChannelConnector::Callbacks{
                 .connected = [this](const auto& channel) { channel_ = channel; },
                 .failed = [this](const Error& why) { last_failure_ = why; }})) {}
@@ -169,61 +187,79 @@ class Service::Connection {
                    const Take& take, const AskOptions& options) {
     // One deadline for all attempts, so that retries do not extend the timeout of the user.
     const auto longest = options.timeout.value_or(timeout_);
+    const auto deadline = Clock::now() + std::max(longest, retry_);
     // Each turn is one attempt on one server.
-    for (auto deadline = Clock::now() + longest; Clock::now() < deadline;) {
+    while (Clock::now() < deadline && !cancel_.stop_requested()) {
       // The last error of a connection attempt explains more than "timed out".
       if (!connect_until(deadline)) {
-        return std::unexpected(last_failure_);
+        break;
       }
       const auto call = std::make_shared<PendingCall>(take);
       channel_->begin(path, call);
       call->send(request);
       call->half_close();
-      for (std::size_t had = 0; !call->status && !call->rejection; had = call->answers) {
-        // A stream is alive as long as responses arrive, so each of them restarts the timeout.
-        const auto one_more = Clock::now() + longest;
-        const auto until = call->answers > 0 ? one_more : deadline;
-        run_until(until, [&] { return call->status || call->rejection || call->answers > had; });
-        if (!call->status && call->answers == had) {
-          // The server may be stuck or gone. Cancelled, so that it does not work for a caller that
-          // has left.
-          call->cancel();
-          return fail(Errc::unavailable, server() + ": no reply before the timeout");
-        }
-      }
+      await(*call, longest, deadline);
       if (call->rejection) {
         call->cancel();
         return std::unexpected(*call->rejection);
       }
-      if (call->status->ok()) {
+      if (!call->status) {
+        // The server may be stuck or gone. Cancelled, so that it does not work for a caller that
+        // has left.
+        call->cancel();
+        last_failure_ = {Errc::unavailable, server() + ": no reply before the timeout"};
+      } else if (call->status->ok()) {
         connector_->mark_healthy();
         return {};
+      } else {
+        last_failure_ = error_of(*call->status, server());
       }
-      const auto error = error_of(*call->status, server());
       // Only `unavailable` may succeed elsewhere. After the first response of a stream a repetition
       // would deliver the same responses twice.
-      if (error.code != Errc::unavailable || follow_ == Follow::none || call->answers > 0) {
-        return std::unexpected(error);
+      if (last_failure_.code != Errc::unavailable || follow_ == Follow::none || call->answers > 0) {
+        return std::unexpected(last_failure_);
       }
       if (options.repeat == Repeat::never) {
         return fail(Errc::unavailable,
-                    error.detail + "; it is not known whether the request was executed");
+                    last_failure_.detail + "; it is not known whether the request was executed");
       }
-      last_failure_ = error;
-      switch_server(*call->status);
+      switch_server(call->status);
     }
-    return std::unexpected(last_failure_);
+    if (cancel_.stop_requested()) {
+      return fail(Errc::cancelled, "cancelled");
+    }
+    // The last server that was tried is rarely the cause.
+    return std::unexpected(follow_ == Follow::leader ? explained(last_failure_, servers_)
+                                                     : last_failure_);
   }
+
+  void cancel_with(std::stop_token cancel) { cancel_ = std::move(cancel); }
 
   [[nodiscard]] std::string server() const { return channel_ ? channel_->authority() : ""; }
 
  private:
-  /// Runs the loop until the condition holds or the deadline passes.
+  /// Runs the loop until the condition holds, the deadline passes, or a stop is requested.
   template <class IsDone>
   void run_until(Clock::time_point deadline, const IsDone& is_done) {
     // A loop that ran out of work is stopped, and would return at once.
     loop_.restart();
-    while (!is_done() && Clock::now() < deadline && loop_.run_one_until(deadline) > 0) {
+    // The handler does nothing: it only ends run_one_until() on this thread.
+    const std::stop_callback wake(cancel_, [this] { boost::asio::post(loop_, [] {}); });
+    while (!is_done() && !cancel_.stop_requested() && Clock::now() < deadline &&
+           loop_.run_one_until(deadline) > 0) {
+    }
+  }
+
+  /// Waits for the end of a call. A stream is alive as long as responses arrive, so each of them
+  /// restarts the timeout.
+  void await(const PendingCall& call, std::chrono::milliseconds longest,
+             Clock::time_point deadline) {
+    const auto has_ended = [&] { return call.status || call.rejection; };
+    run_until(std::min(deadline, Clock::now() + longest),
+              [&] { return has_ended() || call.answers > 0; });
+    for (std::size_t had = 0; !has_ended() && call.answers > had;) {
+      had = call.answers;
+      run_until(Clock::now() + longest, [&] { return has_ended() || call.answers > had; });
     }
   }
 
@@ -242,9 +278,9 @@ class Service::Connection {
   }
 
   /// Disconnects; the next connection goes to the leader if the reply names it, else to the next
-  /// server.
-  void switch_server(const grpc::Status& status) {
-    const auto leader = tenured::leader_in(status);
+  /// server. No status: there was no reply.
+  void switch_server(const std::optional<grpc::Status>& status) {
+    const auto leader = status ? tenured::leader_in(*status) : std::nullopt;
     if (!leader || !connector_->redirect_to(*leader)) {
       connector_->mark_failed();
     }
@@ -260,8 +296,12 @@ class Service::Connection {
 
   /// Detail before the first failure; marks that no attempt has failed yet.
   static constexpr auto none = "no server replies";
+  backends::Servers servers_;
   std::chrono::milliseconds timeout_;
+  /// Time for retries, if it is longer than the timeout.
+  std::chrono::milliseconds retry_;
   Follow follow_;
+  std::stop_token cancel_{};
   boost::asio::io_context loop_;
   /// Established connection; null: none.
   std::shared_ptr<grpc::Channel> channel_;
@@ -271,8 +311,9 @@ class Service::Connection {
   std::shared_ptr<backends::ChannelConnector> connector_;
 };
 
-Service::Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow)
-    : connection_(std::make_unique<Connection>(std::move(url.servers), timeout, follow)),
+Service::Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow,
+                 std::chrono::milliseconds retry)
+    : connection_(std::make_unique<Connection>(url.servers, timeout, follow, retry)),
       key_prefix_(std::move(url.key_prefix)) {}
 Service::Service(Service&&) noexcept = default;
 Service& Service::operator=(Service&&) noexcept = default;
@@ -280,11 +321,13 @@ Service::~Service() = default;
 
 Result<Service> Service::open(const Arguments& arguments) {
   auto url = service_url(arguments);
-  if (!url) {
-    return std::unexpected(std::move(url).error());
+  const auto retry = arguments.duration("--retry");
+  if (!url || !retry) {
+    return std::unexpected(!url ? std::move(url).error() : retry.error());
   }
   // service_url() has validated the timeout.
-  return Service(*std::move(url), timeout_of(arguments).value_or(default_timeout));
+  return Service(*std::move(url), timeout_of(arguments).value_or(default_timeout), Follow::leader,
+                 retry->value_or(std::chrono::milliseconds::zero()));
 }
 
 Result<std::string> Service::ask(std::string_view method,
@@ -303,6 +346,10 @@ Result<std::string> Service::ask(std::string_view method,
 Result<void> Service::ask_each(std::string_view method,
                                const google::protobuf::MessageLite& request, const Take& take) {
   return connection_->ask("/tenure.v1." + std::string(method), request, take, {});
+}
+
+void Service::cancel_with(std::stop_token cancel) {
+  connection_->cancel_with(std::move(cancel));
 }
 
 std::string Service::without_prefix(std::string_view name) const {

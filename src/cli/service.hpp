@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@
 
 namespace tenure::cli {
 
-/// URL of the lock service: --url, TENURE_URL, or a tenured on this machine.
+/// URL of the lock service: --url, TENURE_URL, or a tenured on this machine. An address without a
+/// scheme is that of a tenured.
 [[nodiscard]] std::string url_of(const Arguments& arguments);
 /// Request timeout: --timeout, or 5 seconds.
 [[nodiscard]] Result<std::chrono::milliseconds> timeout_of(const Arguments& arguments);
@@ -29,8 +31,11 @@ struct LoginSource {
 };
 [[nodiscard]] LoginSource login_source(const Arguments& arguments);
 /// Opens a client of the library, for any scheme. Warnings of the library are printed as errors,
-/// which does not end the command.
-[[nodiscard]] Result<Client> open_client(const Arguments& arguments);
+/// which does not end the command. Retries until `end` while no server is reachable; by default for
+/// the time of --retry.
+[[nodiscard]] Result<Client> open_client(
+    const Arguments& arguments,
+    std::optional<std::chrono::steady_clock::time_point> end = std::nullopt);
 
 /// Parsed tenure:// URL. Only the servers and the prefix remain: this is what an RPC client needs.
 struct ServiceUrl {
@@ -58,18 +63,19 @@ class Service {
     Repeat repeat = Repeat::idempotent;
   };
 
-  /// Parses the URL and the timeout. Connects with the first request. `unsupported` for other
-  /// schemes than tenure://.
+  /// Parses the URL, the timeout and --retry. Connects with the first request. `unsupported` for
+  /// other schemes than tenure://.
   [[nodiscard]] static Result<Service> open(const Arguments& arguments);
-  Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow = Follow::leader);
+  Service(ServiceUrl url, std::chrono::milliseconds timeout, Follow follow = Follow::leader,
+          std::chrono::milliseconds retry = {});
   Service(Service&&) noexcept;
   Service& operator=(Service&&) noexcept;
   ~Service();
 
   /// Calls a unary RPC, such as "Admin/List". FAILED_PRECONDITION becomes not_held, NOT_FOUND
-  /// becomes lease_lost. Returns the encoded response. Retries until the timeout while servers are
-  /// unavailable. The outcome of a failed attempt may be unknown, so the service may execute the
-  /// request twice, unless `options.repeat` forbids it.
+  /// becomes lease_lost. Returns the encoded response. Retries until the timeout, or for the time
+  /// of --retry if it is longer, while servers are unavailable. The outcome of a failed attempt may
+  /// be unknown, so the service may execute the request twice, unless `options.repeat` forbids it.
   [[nodiscard]] Result<std::string> ask(std::string_view method,
                                         const google::protobuf::MessageLite& request,
                                         const AskOptions& options);
@@ -101,6 +107,9 @@ class Service {
                                      const google::protobuf::MessageLite& request) {
     return ask<Response>(method, request, AskOptions{});
   }
+
+  /// Calls end with `cancelled` when a stop is requested.
+  void cancel_with(std::stop_token cancel);
 
   /// Key prefix of the URL: added to names in requests, removed from names in the output.
   [[nodiscard]] const std::string& key_prefix() const noexcept { return key_prefix_; }

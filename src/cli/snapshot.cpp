@@ -233,7 +233,7 @@ void print_table(const Opened& opened, const std::vector<Below>& prefixes) {
   };
   add("version", std::to_string(core::snapshot_format(state.version)));
   add("revision", std::to_string(state.revision.get()));
-  add("cluster time", format_duration(cluster_time_of(state)));
+  add("cluster time", duration_cell(cluster_time_of(state)));
   add("locks", std::to_string(state.locks.locks().size()));
   add("holds", std::to_string(state.locks.holds().size()));
   add("waits", std::to_string(state.locks.waits().size()));

@@ -1,5 +1,6 @@
 #include "cli/supervisor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
@@ -16,6 +17,11 @@ namespace {
 
 using sys::BootClock;
 using sys::BootTime;
+
+/// Time between SIGTERM and SIGKILL after the time limit, without --grace.
+constexpr std::chrono::seconds default_grace{10};
+/// Time of a check that only another event makes necessary.
+constexpr std::chrono::hours next_check{1};
 
 /// Timer file descriptor on the boot clock, which also runs while the machine is suspended.
 class Timer {
@@ -48,12 +54,12 @@ class EventFd {
   [[nodiscard]] int file() const noexcept { return file_; }
   void notify() const {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(file_, &one, sizeof(one));
+    [[maybe_unused]] const auto written = ::write(file_, &one, sizeof(one));
   }
   /// Makes the descriptor unreadable again; otherwise poll() would return at once from now on.
   void drain() const {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto taken = read(file_, &count, sizeof(count));
+    [[maybe_unused]] const auto taken = ::read(file_, &count, sizeof(count));
   }
 
  private:
@@ -63,17 +69,21 @@ class EventFd {
 }  // namespace
 
 // valid_until() is a time of the steady clock; the remaining time is the same on both clocks now.
-BootTime watchdog_deadline(const LockHandle& held, std::chrono::milliseconds ttl) {
+BootTime watchdog_deadline(const HeldLock& held, const EndRules& rules) {
+  if (rules.on_lost == OnLost::ignore) {
+    constexpr std::chrono::hours ten_years{24 * 365 * 10};
+    return BootClock::now() + ten_years;
+  }
   return BootClock::now() + (held.valid_until() - std::chrono::steady_clock::now()) -
-         Margins::of(ttl).watchdog;
+         Margins::of(rules.ttl).watchdog;
 }
 
-Supervisor::Supervisor(const LockHandle& held, Child& child, Watchdog& watchdog, Options options)
+Supervisor::Supervisor(const HeldLock& held, Child& child, Watchdog& watchdog, Options options)
     : held_(held),
       child_(child),
       watchdog_(watchdog),
       options_(std::move(options)),
-      margins_(Margins::of(options_.ttl)) {}
+      margins_(Margins::of(options_.rules.ttl, options_.rules.grace)) {}
 
 ChildResult Supervisor::run(const Signals& signals, const Foreground& foreground) {
   const Timer timer;
@@ -112,41 +122,86 @@ ChildResult Supervisor::run(const Signals& signals, const Foreground& foreground
   // The shell expects its job in the foreground.
   foreground.give_to(getpgrp());
   const auto exit_code = child_.reap();
-  return {.exit_code = exit_code, .is_lost = phase_ != Phase::running};
+  return {.exit_code = exit_code, .is_lost = is_lost_, .is_over_time = kill_time_.has_value()};
 }
 
 BootTime Supervisor::check_deadlines() {
   const auto now = BootClock::now();
+  // SIGKILL cannot be blocked: only the end of the command is awaited.
+  if (phase_ == Phase::killed) {
+    return now + next_check;
+  }
+  const auto lease = check_lease(now);
+  return std::min(lease, check_time_limit(now));
+}
+
+BootTime Supervisor::check_lease(BootTime now) {
+  if (options_.rules.on_lost == OnLost::ignore) {
+    report_loss();
+    return now + next_check;
+  }
   // Read at each check, because renewals move it.
   const auto end = now + (held_.valid_until() - std::chrono::steady_clock::now());
-  // SIGKILL cannot be blocked: only the end of the command is awaited. The hour is an arbitrary
-  // time until the next turn of the loop.
-  if (phase_ == Phase::killed) {
-    return now + std::chrono::hours(1);
-  }
   // A forced release, or the end of the lease: the next holder may run already, so there is no time
   // for SIGTERM.
-  if (held_.state() == GuardState::lost) {
+  if (held_.is_lost()) {
+    is_lost_ = true;
     kill_child("the lock is lost");
-    return now + std::chrono::hours(1);
+    return now + next_check;
   }
   // Before the checks below, and with the latest end: the watchdog must not kill the command of a
   // lease that was renewed.
   watchdog_.set_deadline(child_.id(), end - margins_.watchdog);
   if (now >= end - margins_.kill) {
+    is_lost_ = true;
     kill_child("the lock could not be renewed and is about to be lost");
-    return now + std::chrono::hours(1);
+    return now + next_check;
+  }
+  if (options_.rules.on_lost == OnLost::kill) {
+    return end - margins_.kill;
   }
   // More than this margin is left: check again when it is reached.
   if (now < end - margins_.term) {
     return end - margins_.term;
   }
+  is_lost_ = true;
+  terminate_child("the lock cannot be renewed");
+  return end - margins_.kill;
+}
+
+BootTime Supervisor::check_time_limit(BootTime now) {
+  const auto& limit = options_.rules.at_most;
+  if (!limit || phase_ == Phase::killed) {
+    return now + next_check;
+  }
+  if (now < started_ + *limit) {
+    return started_ + *limit;
+  }
+  if (!kill_time_) {
+    // From now on, not from the limit: after a suspension of the machine the command still gets
+    // the whole time for its cleanup.
+    kill_time_ = now + options_.rules.grace.value_or(default_grace);
+    terminate_child("the command has run for its longest time (--at-most)");
+  }
+  if (now >= *kill_time_) {
+    kill_child("the command has not ended after SIGTERM");
+    return now + next_check;
+  }
+  return *kill_time_;
+}
+
+void Supervisor::report_loss() {
+  if (held_.is_lost() && !std::exchange(is_lost_, true)) {
+    options_.warn("the lock is lost: the command continues without it (--on-lost ignore)");
+  }
+}
+
+void Supervisor::terminate_child(std::string_view why) {
   if (std::exchange(phase_, Phase::terminating) == Phase::running) {
-    options_.warn("the lock cannot be renewed: sending SIGTERM to the command");
+    options_.warn(std::string(why) + ": sending SIGTERM to the command");
     child_.signal(SIGTERM);
     child_.signal(SIGCONT);  // A stopped process does not handle SIGTERM.
   }
-  return end - margins_.kill;
 }
 
 void Supervisor::kill_child(std::string_view why) {

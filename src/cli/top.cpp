@@ -79,7 +79,7 @@ class TopFeed {
       std::unique_lock lock(mutex_);
       newest_ = std::move(sample);
       const std::uint64_t one = 1;
-      [[maybe_unused]] const auto written = write(ready_, &one, sizeof(one));
+      [[maybe_unused]] const auto written = ::write(ready_, &one, sizeof(one));
       // The interval begins after the reply, so that a slow server is not polled without a break.
       const auto polled = std::chrono::steady_clock::now();
       while (!stop.stop_requested() &&

@@ -206,19 +206,19 @@ std::string text_of(const TopSample& sample, TopOrder order) {
   }
   for (const auto& lock : sorted(sample.locks, order, "")) {
     text += "lock\t" + plain(lock.name) + "\t" + plain(lock.owner) + "\t" + plain(lock.mode) +
-            "\t" + std::to_string(lock.waiters) + "\t" + format_duration(lock.longest_wait) + "\t" +
-            format_duration(lock.held) + "\t" + (lock.grants ? brief(*lock.grants) + "/s" : "-") +
+            "\t" + std::to_string(lock.waiters) + "\t" + duration_cell(lock.longest_wait) + "\t" +
+            duration_cell(lock.held) + "\t" + (lock.grants ? brief(*lock.grants) + "/s" : "-") +
             "\t" + plain(lock.metadata) + "\n";
   }
   for (const auto& wait : reply.long_waits()) {
     text += "wait\t" + plain(wait.name()) + "\t" + plain(wait.owner()) + "\t" +
-            mode_text(wait.item()) + "\t" + format_duration(milliseconds(wait.waited_ms())) + "\t" +
+            mode_text(wait.item()) + "\t" + duration_cell(milliseconds(wait.waited_ms())) + "\t" +
             plain(wait.metadata()) + "\n";
   }
   for (const auto& lease : reply.lease_ends()) {
     text += "lease\t" + std::to_string(lease.id()) + "\t" + plain(lease.client()) + "\t" +
-            format_duration(milliseconds(lease.left_ms())) + "\t" +
-            format_duration(milliseconds(lease.ttl_ms())) + "\t" +
+            duration_cell(milliseconds(lease.left_ms())) + "\t" +
+            duration_cell(milliseconds(lease.ttl_ms())) + "\t" +
             std::to_string(lease.hold_count()) + "\t" + std::to_string(lease.wait_count()) + "\n";
   }
   return text;

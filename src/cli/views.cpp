@@ -35,7 +35,7 @@ std::vector<std::string> row_of(const v1::LockStatus& lock, const Service& servi
           mode_text(first.item()),
           std::to_string(first.fencing_token()),
           waiting,
-          format_duration(milliseconds(first.held_for_ms())),
+          duration_cell(milliseconds(first.held_for_ms())),
           plain(first.metadata())};
 }
 
@@ -76,6 +76,9 @@ int show_by_library(const Arguments& arguments) {
   const auto holders = client->holders(arguments.words.front());
   if (!holders) {
     return failed(holders.error());
+  }
+  if (format_of(arguments) == Format::quiet) {
+    return code(holders->empty() ? ExitCode::no : ExitCode::done);
   }
   if (format_of(arguments) == Format::json) {
     sys::JsonWriter json;
@@ -129,13 +132,13 @@ void print_lock(const v1::ExplainResponse& lock, const std::string& name) {
   for (const auto& holder : lock.lock().holders()) {
     add({"holds", plain(holder.owner()), mode_text(holder.item()),
          std::to_string(holder.fencing_token()), std::to_string(holder.lease_id()),
-         format_duration(milliseconds(holder.held_for_ms())), plain(holder.metadata())},
+         duration_cell(milliseconds(holder.held_for_ms())), plain(holder.metadata())},
         holder.user());
   }
   for (const auto& waiter : lock.queue()) {
     add({"waits " + std::to_string(waiter.position()), plain(waiter.owner()),
          mode_text(waiter.item()), "-", std::to_string(waiter.lease_id()),
-         format_duration(milliseconds(waiter.waited_ms())), plain(waiter.metadata())},
+         duration_cell(milliseconds(waiter.waited_ms())), plain(waiter.metadata())},
         waiter.user());
   }
   print(table.text());

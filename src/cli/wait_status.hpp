@@ -28,7 +28,7 @@ class WaitStatusLine {
  private:
   /// Main function of the thread.
   void run(const std::stop_token& stop);
-  /// "held by web-3 for 12 s, position 2 of 3 in the queue".
+  /// "position 2 of 3 in the queue, waiting for backup: held by web-3 for 12 s".
   [[nodiscard]] std::string status_text(Result<Service>& service) const;
 
   /// Copy for the thread, which opens a connection of its own.

@@ -1,9 +1,13 @@
 // tenure watch and tenure elect: events of locks, and leadership.
 
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cli/commands.hpp"
@@ -31,11 +35,11 @@ Color color_of(LockEventType type) {
 
 /// Fields that exist only with users, or for a forced release. Appended as key=value pairs, so that
 /// the first six columns are the same for every event.
-std::string authenticated_fields(const LockEvent& event) {
+std::string authenticated_fields(const LockEvent& event, std::string_view separator) {
   std::string text;
   const auto add = [&](const char* key, const std::string& value) {
     if (!value.empty()) {
-      text += std::string("\t") + key + "=" + plain(value);
+      text += std::string(separator) + key + "=" + plain(value);
     }
   };
   add("user", event.user);
@@ -44,14 +48,46 @@ std::string authenticated_fields(const LockEvent& event) {
   return text;
 }
 
-/// One line for each event, in text and in JSON, so that a reader can process them as a stream.
+/// Widths of the columns on a terminal: events arrive one by one, so the widths cannot depend on
+/// them. A longer cell moves the rest of its line.
+constexpr std::array<std::size_t, 6> watch_widths{8, 8, 10, 24, 24, 8};
+
+/// Cells with these widths, and the rest of the line.
+std::string aligned(const std::array<std::string, 6>& cells, const std::string& rest) {
+  std::string line;
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    line += padded(cells[column], watch_widths[column]) + "  ";
+  }
+  return line + rest + "\n";
+}
+
+/// Header on a terminal.
+void print_headline(Format format) {
+  if (format == Format::table && is_at_terminal()) {
+    print(colored(Color::bold,
+                  aligned({"TIME", "REVISION", "TYPE", "NAME", "OWNER", "TOKEN"}, "METADATA")));
+  }
+}
+
+/// One line for each event, in text and in JSON, so that a reader can process them as a stream. The
+/// events have no time of their own: the time is that of their arrival.
 void print_event(const LockEvent& event, Format format) {
   const auto type = to_string(event.type);
+  const auto now = std::chrono::system_clock::now();
   if (format != Format::json) {
-    print(std::to_string(event.revision.get()) + "\t" + colored(color_of(event.type), type) + "\t" +
-          plain(event.name) + "\t" + plain(event.owner) + "\t" +
-          (event.token.get() == 0 ? "-" : std::to_string(event.token.get())) + "\t" +
-          plain(event.metadata) + authenticated_fields(event) + "\n");
+    const auto revision = std::to_string(event.revision.get());
+    const auto shown = colored(color_of(event.type), type);
+    const auto token = event.token.get() == 0 ? "-" : std::to_string(event.token.get());
+    if (is_at_terminal()) {
+      constexpr std::size_t date = 11;  // Bytes of "2026-11-19 ".
+      print(aligned({format_time(now).substr(date), revision, shown, plain(event.name),
+                     plain(event.owner), token},
+                    plain(event.metadata) + authenticated_fields(event, "  ")));
+      return;
+    }
+    print(revision + "\t" + shown + "\t" + plain(event.name) + "\t" + plain(event.owner) + "\t" +
+          token + "\t" + plain(event.metadata) + "\ttime=" + format_utc(now) +
+          authenticated_fields(event, "\t") + "\n");
     return;
   }
   sys::JsonWriter json;
@@ -63,7 +99,8 @@ void print_event(const LockEvent& event, Format format) {
       .id("token", event.token.get())
       .id("lease", event.lease.get())
       .field("metadata", std::string_view(event.metadata))
-      .field("user", std::string_view(event.user));
+      .field("user", std::string_view(event.user))
+      .field("received_at", std::string_view(format_utc(now)));
   if (event.type == LockEventType::forced) {
     json.field("operator", std::string_view(event.operator_name))
         .field("reason", std::string_view(event.reason));
@@ -76,6 +113,7 @@ void print_event(const LockEvent& event, Format format) {
 int follow(Watch events, const Signals& signals, const Arguments& arguments, std::uint64_t most) {
   std::stop_source stop;
   const TerminationWatch termination(signals, [&](int) { stop.request_stop(); });
+  print_headline(format_of(arguments));
   for (std::uint64_t count = 0; most == 0 || count < most; ++count) {
     const auto event = events.next(stop.get_token());
     if (!event) {
@@ -140,7 +178,7 @@ int elect(const Arguments& arguments) {
     // A candidacy is an exclusive lock whose metadata is the value.
     auto campaign = arguments;
     campaign.options["--metadata"] = *value;
-    return run(campaign);
+    return campaign.command.empty() ? lock(campaign) : run(campaign);
   }
   // The value is what other clients read of a leader, so a candidate without one is an error.
   if (!arguments.command.empty()) {

@@ -28,6 +28,44 @@ class OnRedis(BackendContract, WithServer):
         self.assertNotIn("hush", figures + checks)
 
 
+class DoctorOnRedis(WithServer):
+    def checks(self, url, expected=0):
+        code, out, err = self.outcome("doctor", "--url", url, "--json")
+        self.assertEqual(code, expected, out + err)
+        return {check["check"].split(" of ")[0]: check for check in json.loads(out)}
+
+    def server(self, *flags):
+        made = servers.redis(self.folder.name, *flags)
+        self.addCleanup(made.end)
+        return f"127.0.0.1:{made.port}"
+
+    def test_settings_that_forget_locks_are_warnings_with_advice(self):
+        checks = self.checks("redis://" + self.server("--maxmemory", "100mb", "--maxmemory-policy",
+                                                      "allkeys-lru"))
+
+        self.assertEqual((checks["eviction"]["finding"], checks["persistence"]["finding"]),
+                         ("warning", "warning"))
+        self.assertIn("noeviction", checks["eviction"]["advice"])
+        self.assertIn("appendonly yes", checks["persistence"]["advice"])
+        self.assertEqual((checks["clock"]["finding"], checks["permissions"]["finding"]),
+                         ("good", "good"))
+
+    def test_a_server_with_an_append_only_file_has_no_warning(self):
+        checks = self.checks("redis://" + self.server("--appendonly", "yes"))
+
+        self.assertEqual({check["finding"] for check in checks.values()}, {"good"}, checks)
+
+    def test_a_replica_and_a_wrong_password_are_bad(self):
+        primary = self.server("--requirepass", "hush", "--masterauth", "hush")
+        host, port = primary.split(":")
+        replica = self.server("--replicaof", f"{host} {port}", "--masterauth", "hush")
+
+        self.assertEqual(self.checks("redis://" + replica, 1)["replication"]["finding"], "bad")
+        refused = self.checks("redis://:wrong@" + primary, 1)
+        self.assertEqual((refused["permissions"]["finding"], refused["version"]["finding"]),
+                         ("bad", "skipped"))
+
+
 class OnRedlock(BackendContract, WithServer):
     MAY_SHARE = False
 

@@ -46,7 +46,8 @@ class WithServer(unittest.TestCase):
 
     def environment(self, **more):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TENURE")}
-        return kept | {"TENURE_URL": self.url} | more
+        # Without the configuration file of the user who runs the tests.
+        return kept | {"TENURE_URL": self.url, "TENURE_CONFIG": "/dev/null"} | more
 
     def begin(self, *words, **options):
         """Starts the command; kills it at the end of the test if it is still running."""

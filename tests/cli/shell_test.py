@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from command import TIMEOUT, USAGE, WithServer, eventually, tenure_path
+from command import TIMEOUT, UNREACHABLE, USAGE, WithServer, eventually, tenure_path
 
 import cluster
 
@@ -177,6 +177,48 @@ class Members(unittest.TestCase):
         self.nodes.kill(self.nodes.followers()[0])
         silent = [one for one, member in self.members(check=1).items() if not member["is_reached"]]
         self.assertEqual(len(silent), 1)
+
+    # The list came from the leader only, so an outage hid which members were up.
+    def test_without_a_leader_each_member_is_shown_and_errors_name_the_cause(self):
+        kept, *gone = list(self.nodes.nodes)
+        for member in gone:
+            self.nodes.kill(member)
+
+        def roles():
+            listed = self.members(check=1)
+            return {one: (member["role"], member["is_reached"]) for one, member in listed.items()}
+        expected = {member: ("voter", member == kept) for member in self.nodes.nodes}
+        eventually(lambda: roles() == expected, "the last member knows no leader")
+        for words in (["ls"], ["run", "a", "--", "true"]):
+            done = subprocess.run([tenure_path(), "--url", self.nodes.url(), "--timeout", "1s",
+                                   *words], capture_output=True, text=True, timeout=TIMEOUT,
+                                  check=False)
+            self.assertEqual(done.returncode, UNREACHABLE, words)
+            self.assertIn("1 of 3 members answers, no leader; no answer from ", done.stderr)
+        # The members that the answering one names are counted, too.
+        alone = "tenure://" + self.nodes.node(kept).grpc_address
+        done = subprocess.run([tenure_path(), "ls", "--url", alone, "--timeout", "1s"],
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertIn("1 of 3 members answers, no leader", done.stderr)
+
+    # The clock of a follower stands still between two messages of the leader.
+    def test_doctor_reads_the_clock_of_the_leader_when_a_follower_comes_first(self):
+        leader = self.nodes.leader()
+        order = [*self.nodes.followers(), leader]
+        url = "tenure://" + ",".join(self.nodes.node(member).grpc_address for member in order)
+
+        for address in (url, "tenure://" + self.nodes.node(order[0]).grpc_address):
+            checks = {check["check"]: check for check in json.loads(
+                printed("doctor", "--json", "--url", address))}
+            self.assertEqual(checks["clock"]["finding"], "good", checks)
+
+    def test_doctor_shows_a_clock_that_cannot_be_checked_as_skipped(self):
+        checks = {check["check"]: check for check in json.loads(
+            printed("doctor", "--json", "--timeout", "1s", "--url", "tenure://127.0.0.1:1",
+                    check=1))}
+
+        self.assertEqual(checks["clock"]["finding"], "skipped")
+        self.assertIn("no leader", checks["clock"]["detail"])
 
 
 if __name__ == "__main__":

@@ -153,11 +153,13 @@ class Locks(WithServer):
         self.assertEqual((shown["client"], shown["ttl_ms"], shown["held"][0]["name"]),
                          ("ann", 60000, "lease/a"))
         self.assertIn(lease, [entry["lease"] for entry in listed])
-        self.assertIn("min", self.output("lease", "keep", "--once", lease))
+        self.assertIn("60.000s", self.output("lease", "keep", "--once", lease))
         self.output("lease", "revoke", lease)
         self.assertEqual(self.held("lease/a"), [])
         self.assertEqual(self.outcome("lease", "revoke", lease)[0], LOST)
-        self.assertEqual(self.outcome("lease", "show", lease)[0], LOST)
+        code, _, err = self.outcome("lease", "show", lease)
+        self.assertEqual(code, LOST)
+        self.assertIn("is unknown: it has ended or never existed", err)
         self.assertEqual(self.outcome("lease", "keep", "--once", lease)[0], LOST)
 
     def test_a_candidate_leads_while_its_command_runs(self):
@@ -275,11 +277,12 @@ class Terminal(WithServer):
         self.line_of(holder)
 
         _, terminal = self.at_terminal("run", "line/a", "--", "true")
-        seen = self.read_until(terminal, b", position 1 of 1 in the queue")
+        seen = self.read_until(terminal, b": held by ann for ")
         holder.send_signal(signal.SIGTERM)
 
         self.read_all(terminal)
-        self.assertIn(b"waiting for line/a: held by ann for ", seen)
+        self.assertIn(b"\r\x1b[Kposition 1 of 1 in the queue, waiting for line/a: held by ann for ",
+                      seen)
 
     def test_the_status_line_of_a_waiter_fits_the_terminal(self):
         holder = self.begin("lock", "line/b", "--owner", "ann", "--metadata", "\u00fc" * 100)
@@ -287,13 +290,46 @@ class Terminal(WithServer):
         _, terminal = self.at_terminal("run", "line/b", "--", "true")
 
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 40, 0, 0))
-        begin = b"\r\x1b[Kwaiting for "
+        begin = b"\r\x1b[Kposition "
         self.read_until(terminal, begin)
         # The first line may have been written before the terminal was resized.
         lines = self.read_until(terminal, begin)
         lines += self.read_until(terminal, begin)
 
         self.assertLess(len((begin + lines.split(begin)[-2]).decode()), 40 + len("\r\x1b[K"))
+
+    # A cut in the middle of the bytes, or a count of bytes, would break or wrap the line.
+    def test_the_status_line_counts_wide_characters_as_two_columns(self):
+        holder = self.begin("lock", "line/c", "--owner", "ann", "--metadata", "\u754c" * 100)
+        self.line_of(holder)
+        _, terminal = self.at_terminal("run", "line/c", "--", "true")
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 100, 0, 0))
+        begin = b"\r\x1b[Kposition "
+        self.read_until(terminal, begin)
+        # The first line may have been written before the terminal was resized.
+        lines = self.read_until(terminal, begin) + self.read_until(terminal, begin)
+
+        line = (begin + lines.split(begin)[-2]).decode().removeprefix("\r\x1b[K")
+        columns = sum(2 if character == "\u754c" else 1 for character in line)
+        self.assertIn("\u754c", line)
+        self.assertTrue(90 < columns < 100, line)
+
+    # The line stayed on the screen until a server that did not reply timed out.
+    def test_ctrl_c_clears_the_status_line_at_once_even_if_the_server_is_silent(self):
+        holder = self.begin("lock", "line/d", "--owner", "ann", "--ttl", "60s")
+        self.line_of(holder)
+        process, terminal = self.at_terminal("run", "line/d", "--timeout", "20s", "--", "true")
+        self.read_until(terminal, b"held by ann for ")
+        self.daemon.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
+
+        os.write(terminal, b"\x03")
+        self.daemon.process.send_signal(signal.SIGCONT)
+        seen = self.read_all(terminal)
+
+        self.assertTrue(seen.endswith("\r\x1b[K"), repr(seen))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]),
+                         128 + signal.SIGINT)
 
 
 class OtherServers(WithServer):
@@ -317,6 +353,8 @@ class OtherServers(WithServer):
         eventually(lambda: "ann" in self.output("show", "a", "--url", url), "ann holds it")
 
         self.assertEqual(self.outcome("run", "-n", "a", "--url", url, "--", "true")[0], BUSY)
+        self.assertEqual([self.outcome("show", name, "-o", "quiet", "--url", url)
+                          for name in ("a", "free")], [(0, "", ""), (1, "", "")])
         self.assertEqual(self.outcome("ls", "--url", url)[0], USAGE)
         self.assertEqual(json.loads(self.output("show", "a", "--url", url, "--json"))
                          ["holders"][0]["owner"], "ann")

@@ -8,4 +8,7 @@ if(TARGET tenured AND TARGET tenure_cli AND NOT CMAKE_CXX_FLAGS MATCHES "sanitiz
   tenure_cli_tests(translation)
   tenure_cli_tests(manual)
   tenure_cli_tests(retry)
+  tenure_cli_tests(jobs)
+  tenure_cli_tests(modes)
+  tenure_cli_tests(contexts)
 endif()

@@ -94,7 +94,7 @@ class Metrics::Tally {
     } else if (const auto* refused = std::get_if<core::Refused>(&outcome)) {
       // run() counts refusals by a limit. Other errors are mistakes of the client.
       if (refused->error.code == Errc::would_block) {
-        series_.would_block.Increment();
+        series_.would_block->Increment();
       }
     }
   }
