@@ -17,6 +17,8 @@ namespace tenure::server::http {
 // a suffix at the end of the path selects a route.
 inline constexpr std::string_view lock_prefix = "/v1/locks/";
 inline constexpr std::string_view lease_prefix = "/v1/leases/";
+inline constexpr std::string_view member_prefix = "/v1/cluster/members/";
+inline constexpr std::string_view remove_suffix = ":remove";
 inline constexpr std::string_view force_suffix = ":force-release";
 inline constexpr std::string_view acquire_suffix = ":acquire";
 inline constexpr std::string_view release_suffix = ":release";

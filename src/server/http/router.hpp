@@ -12,6 +12,7 @@
 #include <boost/asio/post.hpp>
 
 #include "server/auth/authorizer.hpp"
+#include "server/http/cluster_handlers.hpp"
 #include "server/http/deadlock_log.hpp"
 #include "server/http/history.hpp"
 #include "server/http/lock_handlers.hpp"
@@ -38,6 +39,7 @@ class Router {
     const History& history;
     LoginSessions& sessions;
     LockHandlers& lock_handlers;
+    ClusterHandlers& cluster_handlers;
     auth::Authorizer* authorizer = nullptr;  ///< Null: no users; everything is readable.
   };
   struct Options {
@@ -116,10 +118,17 @@ class Router {
   void revoke_lease(const Request& request, Reply reply) const;
   void check_token(const Request& request, Reply reply) const;
   void force_release(const Request& request, Reply reply) const;
+  void add_member(const Request& request, Reply reply) const;
+  void remove_member(const Request& request, Reply reply) const;
+  void transfer_leadership(const Request& request, Reply reply) const;
+  void reload(const Request& request, Reply reply) const;
   /// Serves a dashboard file; false: no such file.
   [[nodiscard]] bool serve_asset(const Request& request, Reply& reply) const;
   /// Checks the admin right on a name; replies with the error if it is missing.
   [[nodiscard]] bool may_force(const Request& request, std::string_view name, Reply& reply) const;
+
+  /// Checks the right to administer the cluster. Replies with the error if it is missing.
+  [[nodiscard]] bool may_administer(const Request& request, Reply& reply) const;
 
   /// Checks the lock right on a name. Empty name: only use of a lease, whose ownership is checked
   /// elsewhere. Replies with the error if the right is missing.
@@ -137,6 +146,7 @@ class Router {
   LoginSessions& sessions_;
   auth::Authorizer* authorizer_;
   LockHandlers& lock_handlers_;
+  ClusterHandlers& cluster_handlers_;
   boost::asio::any_io_executor executor_;
   ServerFacts facts_;
   const Options options_;

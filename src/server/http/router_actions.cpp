@@ -11,7 +11,8 @@
 #include "server/http/router.hpp"
 #include "sys/log.hpp"
 
-// What a POST does: logging in and out, locks and leases, taking a lock away.
+// What a POST does: logging in and out, locks and leases, force-release, cluster
+// administration.
 
 namespace tenure::server::http {
 namespace {
@@ -145,6 +146,20 @@ bool Router::may_force(const Request& request, std::string_view name, Reply& rep
   return true;
 }
 
+// With users, serve() has checked the admin right on the empty prefix. rights_of() applies
+// listen.http_force and, without users, requires the secret.
+bool Router::may_administer(const Request& request, Reply& reply) const {
+  const auto forged = csrf_error(request.client);
+  const auto rights = rights_of(request.client, options_.rights, request.access);
+  if (!forged && rights.may_administer) {
+    return true;
+  }
+  const std::string why(forged.value_or(rights.administer_reason));
+  log::warning("cluster_change_denied", {{"address", request.client.address}, {"reason", why}});
+  reply(problem(403, "Forbidden", why));
+  return false;
+}
+
 // Denials are logged as warnings, except those of the policy, which deny() has logged.
 bool Router::may_lock(const Request& request, std::string_view name, Reply& reply) const {
   const auto& client = request.client;
@@ -240,6 +255,31 @@ void Router::check_token(const Request& request, Reply reply) const {
         }
         return json(write(record));
       });
+}
+
+void Router::add_member(const Request& request, Reply reply) const {
+  if (may_administer(request, reply)) {
+    cluster_handlers_.add_member(request, std::move(reply));
+  }
+}
+
+void Router::remove_member(const Request& request, Reply reply) const {
+  if (may_administer(request, reply)) {
+    cluster_handlers_.remove_member(
+        request, path_segment(request.path, member_prefix, remove_suffix), std::move(reply));
+  }
+}
+
+void Router::transfer_leadership(const Request& request, Reply reply) const {
+  if (may_administer(request, reply)) {
+    cluster_handlers_.transfer_leadership(request, std::move(reply));
+  }
+}
+
+void Router::reload(const Request& request, Reply reply) const {
+  if (may_administer(request, reply)) {
+    cluster_handlers_.reload(request, std::move(reply));
+  }
 }
 
 void Router::force_release(const Request& request, Reply reply) const {
