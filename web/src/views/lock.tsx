@@ -69,15 +69,17 @@ export function LockView(props: { place: PlaceName }) {
 }
 
 /// Number of grants in the selected range. "at least": the server has discarded older events.
+/// Nothing if those may be all.
 function Grants(props: { log: EventLog }) {
   const chosen = range_of(event_ranges, query.value.get("range"));
   const range = Number.isFinite(chosen.ms) ? chosen : range_of(event_ranges, grants_range);
   const begin = cluster_now() - range.ms;
   const { grants, complete_since } = props.log;
   const recent = grants.filter((at) => at >= begin).length;
-  return (
+  const is_complete = complete_since <= begin;
+  return recent === 0 && !is_complete ? null : (
     <span data-testid="grants">
-      {complete_since > begin && recent > 0 && "at least "}
+      {!is_complete && "at least "}
       {plural(recent, "grant")} in the last {range.label}
     </span>
   );
