@@ -163,6 +163,8 @@ class Daemon {
   [[nodiscard]] Result<Certificates::Install> prepare_client_tls(const Config& config);
   /// Reloads users and certificates; returns the number of users. An invalid file changes nothing.
   [[nodiscard]] Result<std::size_t> reload_files();
+  /// reload_files() for operators; null: neither users nor certificates are configured.
+  [[nodiscard]] std::function<Result<std::size_t>()> reload_hook(const Config& config);
   [[nodiscard]] Started<void> prepare_http(const Config& config,
                                            std::optional<net::ServerTlsFiles> tls);
   [[nodiscard]] Started<void> listen(const Config& config);
@@ -213,9 +215,7 @@ Started<std::unique_ptr<Daemon>> Daemon::start(const Config& config) {
   auto options = rpc_options(config, *tls, daemon->metrics_);
   options.authorizer = daemon->authorizer_.get();
   options.executor = daemon->node_->client_executor();
-  if (daemon->authorizer_ || !config.tls.cert.empty() || !config.peer_tls.cert.empty()) {
-    options.reload = [me = daemon.get()] { return me->reload_files(); };
-  }
+  options.reload = daemon->reload_hook(config);
   daemon->rpc_.emplace(*daemon->node_, std::move(options));
   daemon->node_->listen(daemon->metrics_);
   daemon->node_->listen(daemon->force_log_);
@@ -248,6 +248,7 @@ Started<void> Daemon::prepare_http(const Config& config, std::optional<net::Serv
     options.tls = std::move(tls);
   }
   options.authorizer = authorizer_.get();
+  options.reload = reload_hook(config);
   options.facts = {
       .version = std::string(version()), .name = config.node.name, .labels = config.node.labels};
   http_.emplace(*node_, metrics_, std::move(options));
@@ -310,6 +311,13 @@ Result<std::size_t> Daemon::reload_files() {
     return std::unexpected(std::move(renewed).error());
   }
   return users;
+}
+
+std::function<Result<std::size_t>()> Daemon::reload_hook(const Config& config) {
+  if (!authorizer_ && config.tls.cert.empty() && config.peer_tls.cert.empty()) {
+    return nullptr;
+  }
+  return [this] { return reload_files(); };
 }
 
 bool Daemon::reload() {

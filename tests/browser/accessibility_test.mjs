@@ -8,7 +8,8 @@ import { close_all, eventually, Fixture, Viewer } from "./fixture.mjs";
 
 const axe = readFileSync(new URL("../../web/node_modules/axe-core/axe.min.js", import.meta.url),
   "utf8");
-const views = ["#/", "#/locks", "#/lock?name=db%2Fmigrations", "#/leases", "#/waits", "#/cluster"];
+const views = ["#/", "#/locks", "#/locks?view=folders&owner=deploy", "#/lock?name=db%2Fmigrations",
+  "#/leases", "#/waits?view=drawing", "#/waits?view=list", "#/cluster"];
 
 let fixture;
 before(async () => {

@@ -36,10 +36,11 @@ class LockClient:
         self.client, self.name = client, name
         self.lease = client.lease(ttl_ms, client=name)
 
-    def acquire(self, name, mode, timeout_ms, note):
+    def acquire(self, name, mode, timeout_ms, note, owner=None):
         """Without `timeout_ms` it waits until the fixture ends."""
         timeout = SESSION_S if timeout_ms is None else TIMEOUT
-        return self.client.lock(name, self.lease, timeout, owner=self.name, mode=MODES[mode],
+        return self.client.lock(name, self.lease, timeout, owner=owner or self.name,
+                                mode=MODES[mode],
                                 metadata=note.encode(),
                                 **({} if timeout_ms is None else {"timeout_ms": timeout_ms}))
 
@@ -67,7 +68,7 @@ class Fixture:
         """Acquires a lock and replies when it is held."""
         who = self.client(order["as"])
         held = who.acquire(order["name"], order.get("mode", "X"), order.get("timeout_ms", 20_000),
-                       order.get("note", ""))
+                           order.get("note", ""), order.get("owner"))
         return {"acquired": held.acquired, "token": str(held.fencing_token),
                 "lease": str(who.lease)}
 
@@ -98,13 +99,15 @@ class Fixture:
         return {}
 
     def do_deadlock(self, order):
-        """Two clients acquire two locks in opposite order: the second client is the victim."""
+        """Two clients acquire two locks in opposite order: the second client is the victim, which
+        tries it `times` times."""
         first, second = order["clients"]
         one, two = order["locks"]
         self.do_lock({"name": one, "as": first})
         held = self.do_lock({"name": two, "as": second})
         self.do_wait({"name": two, "as": first})
-        reply = self.client(second).acquire(one, "X", 20_000, "")
+        for _ in range(order.get("times", 1)):
+            reply = self.client(second).acquire(one, "X", 20_000, "")
         if not order.get("stay"):
             self.do_unlock({"as": second, "token": held["token"]})
         return {"acquired": reply.acquired, "reason": int(reply.reason)}
@@ -141,6 +144,10 @@ class Fixture:
         for seed in range(order.get("clients", 4)):
             threading.Thread(target=work, args=(seed,), daemon=True).start()
         return {}
+
+    def do_join(self, order):
+        """Starts a member that waits to be added to the cluster."""
+        return self.nodes.join(order["member"])
 
     def do_force(self, order):
         client = self.nodes.client()
@@ -234,6 +241,13 @@ class ClusterServers:
 
     def start(self, member):
         self.nodes.restart(member)
+
+    def join(self, member):
+        node = self.nodes.make(member)
+        node.flags += ("--members", self.nodes.founders)
+        node.switches += ("--join",)
+        node.begin()
+        return {"peer": node.peer_address, "client": node.grpc_address}
 
 
 def serve_commands(fixture):

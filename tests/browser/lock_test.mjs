@@ -47,6 +47,38 @@ test("the page of a lock updates live, and a free lock keeps its history", async
   await page.close();
 });
 
+// The counter of changes of a lock begins again whenever the lock is free.
+test("a busy lock shows its grants of the last minutes", async () => {
+  for (let i = 0; i < 3; ++i) {
+    const { token } = await fixture.do("lock", { name: "busy", as: "ann" });
+    await fixture.do("unlock", { as: "ann", token });
+  }
+  await fixture.do("lock", { name: "busy", as: "ann" });
+  const page = await viewer.visit(fixture.address, link("busy"));
+  await eventually(() => page.textContent("[data-testid=grants]"),
+    (text) => text === "4 grants in the last 5 min", "four grants");
+  await page.getByRole("button", { name: "1 min" }).click();
+  await eventually(() => page.textContent("[data-testid=grants]"),
+    (text) => text === "4 grants in the last 1 min", "the selected range");
+  assert.match(await page.evaluate(() => location.hash), /range=1m/);
+  await page.close();
+});
+
+test("events and holders have wall-clock times", async () => {
+  await fixture.do("lock", { name: "timed", as: "ann" });
+  const granted = Date.now();
+  const page = await viewer.visit(fixture.address, link("timed"));
+  await page.waitForSelector(".events tbody tr");
+  for (const place of [".events tbody time", ".holder time"]) {
+    const shown = await page.locator(place).first();
+    const at = Date.parse(await shown.getAttribute("datetime"));
+    assert.ok(Math.abs(at - granted) < 3_000, `${place}: ${new Date(at).toISOString()}`);
+    assert.match(await shown.textContent(), /^(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d$/);
+  }
+  assert.match(await page.locator(".timeline-axis").textContent(), /now$/);
+  await page.close();
+});
+
 /// Enters the secret of the server in its dialog.
 async function enter_secret(page, secret) {
   await page.getByLabel("Secret", { exact: true }).fill(secret);
@@ -183,6 +215,55 @@ test("names, owners and metadata with markup are shown as text", async () => {
   assert.equal(await page.textContent("h1"), evil);
   assert.equal(await page.textContent(".holder .owner"), script);
   assert.ok((await page.title()).startsWith(evil));
+  await page.close();
+});
+
+const direction = "[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]";
+
+/// Texts and labels of the page with a character that changes the direction of text.
+const reversed = (page) => page.evaluate((pattern) => {
+  const texts = [document.title];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    texts.push(walker.currentNode.data);
+  }
+  for (const name of ["title", "aria-label", "placeholder"]) {
+    texts.push(...[...document.querySelectorAll(`[${name}]`)].map((one) => one.getAttribute(name)));
+  }
+  return texts.filter((text) => new RegExp(pattern).test(text));
+}, direction);
+
+// A name with U+202E is drawn from right to left: it looks like the name of another lock.
+test("characters that change the direction of text are escaped everywhere", async () => {
+  const [name, owner, note] = ["pay/\u202egpj.exe", "ann\u202ebob", "see \u2066here\u202d"];
+  await fixture.do("lock", { name, as: owner, note });
+  const { lease } = await fixture.do("wait", { name, as: "wait\u200f er", note });
+  await fixture.do("deadlock", { clients: ["one\u202e", "two\u2067"],
+    locks: ["first\u202e", "second\u202a"], stay: true });
+  const { token } = await fixture.do("lock", { name: "forced\u202e", as: owner });
+  const forced = await fetch(`${fixture.address}/v1/locks/${encodeURIComponent("forced\u202e")}` +
+    `:force-release?token=${token}`, { method: "POST", body: JSON.stringify({ reason: "a\u202eb" }),
+    headers: { "Tenure-Intent": "test", Authorization: `Bearer ${fixture.secret}` } });
+  assert.equal(forced.status, 200);
+
+  const views = { "#/": "\\u", "#/locks": "\\u202egpj",
+    "#/locks?view=folders&in=pay%2F": "\\u202egpj",
+    [link(name)]: "ann\\u202ebob", [link("forced\u202e")]: "a\\u202eb",
+    "#/leases": "ann\\u202ebob", [`#/lease/${lease}`]: "wait\\u200f er",
+    "#/waits?view=drawing": "\\u202egpj", "#/waits?view=list": "wait\\u200f er" };
+  for (const [hash, expected] of Object.entries(views)) {
+    const page = await viewer.visit(fixture.address, hash);
+    await eventually(() => page.textContent("main"), (text) => text.includes(expected),
+      `${hash} shows ${expected}`);
+    await page.waitForSelector(".health.is-good");
+    assert.deepEqual(await reversed(page), [], hash);
+    await page.close();
+  }
+  // The link still opens the lock with this name.
+  const page = await viewer.visit(fixture.address, "#/locks?q=gpj");
+  await page.locator(".row a").first().click();
+  await page.getByRole("article", { name: "Holder" }).waitFor();
+  assert.match(await page.textContent(".holder"), /see \\u2066here\\u202d/);
   await page.close();
 });
 

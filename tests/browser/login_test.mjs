@@ -90,6 +90,48 @@ test("force-release is offered only for locks where the user is admin", async ()
   await viewer.close();
 });
 
+// The owner is a label that every client chooses.
+test("the authenticated user is shown next to the owner in every view", async () => {
+  await fixture.do("wait", { name: "app/one", as: "next" });
+  const { viewer, page } = await as("tenure_workload", "#/locks");
+  await page.waitForSelector("main .row");
+  for (const [hash, place] of [["#/locks", ".row .col-holders .user"],
+    ["#/lock?name=app%2Fone", ".holder-head .user"],
+    ["#/lock?name=app%2Fone", "[aria-label=Queue] .user"],
+    ["#/lock?name=app%2Fone", ".events .user"], ["#/leases", ".row .col-client .user"],
+    [`#/lease/${held.lease}`, "h1 .user"], ["#/waits?view=list", ".wait-list .user"],
+    ["#/", ".plain-list .user"]]) {
+    await page.goto(`${fixture.address}/${hash}`);
+    await eventually(() => texts(page, place), (users) => users.length > 0 &&
+      users.every((user) => user === "workload"), `${hash} ${place}`);
+  }
+  viewer.expect_no_errors();
+  await viewer.close();
+});
+
+test("a lease is revoked by its user and administrators, and cluster actions need an administrator",
+  async () => {
+    const reader = await as("tenure_ann", `#/lease/${held.lease}`);
+    await reader.page.waitForSelector(".facts");
+    assert.equal(await reader.page.getByRole("button", { name: "Revoke" }).count(), 0);
+    await reader.page.goto(`${fixture.address}/#/cluster`);
+    const denied = reader.page.getByRole("button", { name: "Reload users" });
+    await denied.waitFor();
+    assert.ok(await denied.isDisabled());
+    assert.match(await reader.page.getByRole("region", { name: "Administration" }).textContent(),
+      /ann lacks the admin right on the empty prefix/);
+    await reader.viewer.close();
+
+    const admin = await as("tenure_workload", `#/lease/${held.lease}`);
+    await admin.page.getByRole("button", { name: "Revoke" }).waitFor();
+    await admin.page.goto(`${fixture.address}/#/cluster`);
+    await admin.page.getByRole("button", { name: "Reload users" }).click();
+    await admin.page.getByRole("dialog").getByRole("button", { name: "Reload" }).click();
+    await admin.page.getByText("Reloaded: 3 users.").waitFor();
+    admin.viewer.expect_no_errors();
+    await admin.viewer.close();
+  });
+
 test("a reader of a prefix sees its locks and no others", async () => {
   const { viewer, page } = await as("tenure_bob", "#/locks");
   await page.waitForSelector("main .row");

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 import { api } from "./api/client";
-import { count } from "./model/format";
+import { count, visible } from "./model/format";
 import { is_locked_out } from "./model/rights";
 import { problem, rights, status } from "./model/server";
 import { Icon, type IconName } from "./parts/icon";
@@ -78,8 +78,8 @@ function View(props: { of: Route }): ComponentChildren {
 
 function title_of(here: Route): string {
   switch (here.view) {
-    case "lock": return here.place.name;
-    case "lease": return `Lease ${here.id}`;
+    case "lock": return visible(here.place.name);
+    case "lease": return `Lease ${visible(here.id)}`;
     default: return sections.find((section) => section.views.includes(here.view))?.label ??
       "Page not found";
   }
@@ -110,7 +110,7 @@ function Health() {
   }
   const leads = here.role === "leader";
   const has_leader = leads || here.log.leader !== "0";
-  const who = here.name || `member ${here.member}`;
+  const who = visible(here.name) || `member ${here.member}`;
   return (
     <a href="#/cluster" class={`health ${has_leader ? "is-good" : "is-bad"}`}
        title={`tenured ${here.version}`}>
@@ -132,7 +132,7 @@ function Access() {
     };
     return (
       <span class="access" title={mine.force_reason}>
-        <Icon name="user" /><span>{mine.user}</span>
+        <Icon name="user" /><span>{visible(mine.user)}</span>
         <button class="button is-quiet" onClick={log_out}>Log out</button>
       </span>
     );

@@ -63,6 +63,20 @@ Result<void> check_unique(const std::vector<InitialMember>& members) {
 
 }  // namespace
 
+Result<void> check_member(const InitialMember& member) {
+  if (member.id == 0) {
+    return fail(Errc::invalid_argument, "member id: must not be 0");
+  }
+  const std::pair<const char*, const std::string&> addresses[] = {
+      {"peer_address", member.peer}, {"client_address", member.client}};
+  for (const auto& [field, text] : addresses) {
+    if (const auto checked = check_advertised_address(text); !checked) {
+      return fail(Errc::invalid_argument, std::string(field) + ": " + checked.error().detail);
+    }
+  }
+  return {};
+}
+
 Result<std::vector<InitialMember>> parse_members(std::string_view text) {
   std::vector<InitialMember> members;
   while (!text.empty()) {

@@ -10,7 +10,7 @@
 
 namespace tenure::server {
 
-/// Initial member of a cluster.
+/// Member of a cluster, as its operator describes it.
 struct InitialMember {
   std::uint64_t id{};
   std::string peer{};    ///< Advertised host:port for the other members.
@@ -18,6 +18,10 @@ struct InitialMember {
 
   friend bool operator==(const InitialMember&, const InitialMember&) = default;
 };
+
+/// Checks a member that joins a running cluster. `invalid_argument`: the id is 0, or an address is
+/// invalid. The addresses are replicated, so the other members must be able to connect to them.
+[[nodiscard]] Result<void> check_member(const InitialMember& member);
 
 /// Every command waits for a quorum, and nine members already tolerate four failures.
 inline constexpr std::size_t initial_members_max = 9;

@@ -286,9 +286,10 @@ void add_listen(std::vector<Setting>& all) {
                      TENURE_FIELD(listen.http_hosts)));
   all.push_back(
       choice({"listen.http_force",
-              "Whether locks can be force-released over HTTP and in the dashboard. off: refused. "
-              "loopback: with users, for admins; without users, for requests from this machine "
-              "with the secret in the file http_secret of node.data_dir."},
+              "Whether locks can be force-released, and the cluster be administered, over HTTP and "
+              "in the dashboard. off: refused. loopback: with users, for admins; without users, "
+              "for requests from this machine with the secret in the file http_secret of "
+              "node.data_dir."},
              TENURE_FIELD(listen.http_force), HttpForce::loopback));
   all.push_back(choice(
       {"listen.http_lock",

@@ -4,6 +4,7 @@
 #include <deque>
 #include <vector>
 
+#include "core/lock_table.hpp"
 #include "core/outcome.hpp"
 #include "server/auth/access.hpp"
 #include "server/store/store.hpp"
@@ -15,6 +16,9 @@ struct DeadlockRecord {
   core::Revision revision{};
   core::ClusterTime time{};
   std::vector<core::CycleStep> cycle{};
+  /// For each step, whether it held the lock that the step before it waits for. Otherwise it was
+  /// ahead in the queue of that lock, or the step before it is unknown.
+  std::vector<bool> holds_previous{};
 };
 
 /// Latest deadlocks observed by this process. Events name only the victim; this log keeps the whole
@@ -28,6 +32,9 @@ class DeadlockLog final : public Listener {
   /// The oldest record is dropped when the log is full.
   static constexpr std::size_t deadlocks_max = 100;
   static constexpr std::size_t steps_max = 64;  ///< Longer cycles are truncated.
+  /// Holders of one lock that are searched for the participant, which bounds the time on the
+  /// store's thread.
+  static constexpr std::size_t holders_max = 100;
 
   void applied(const core::Applied& what, const core::State& state) override;
 
@@ -37,7 +44,7 @@ class DeadlockLog final : public Listener {
 
  private:
   /// Records the cycle of a refusal; no effect for refusals for other reasons.
-  void note(const core::Applied& what, const core::Refused& refused);
+  void note(const core::Applied& what, const core::Refused& refused, const core::LockTable& locks);
 
   std::deque<DeadlockRecord> found_;
 };

@@ -84,6 +84,29 @@ void write_lock(sys::JsonWriter& json, const LockRecord& lock) {
   });
 }
 
+void write_resource(sys::JsonWriter& json, const core::Resource& resource) {
+  json.bytes("name", resource.name.view());
+  json.field("kind", resource.kind == core::ResourceKind::space ? "space" : "lock");
+}
+
+void write_cycle(sys::JsonWriter& json, const DeadlockRecord& deadlock) {
+  const auto& cycle = deadlock.cycle;
+  json.array("cycle", [&] {
+    for (std::size_t i = 0; i < cycle.size(); ++i) {
+      json.object([&] {
+        json.field("lease", cycle[i].lease);
+        json.field("request", cycle[i].request);
+        json.bytes("owner", cycle[i].owner);
+        write_resource(json, cycle[i].resource);
+        if (deadlock.holds_previous[i]) {
+          const auto& previous = cycle[(i + cycle.size() - 1) % cycle.size()];
+          json.object("held", [&] { write_resource(json, previous.resource); });
+        }
+      });
+    }
+  });
+}
+
 void write_lease(sys::JsonWriter& json, const LeaseRecord& lease) {
   json.object([&] {
     json.field("lease", lease.id);
@@ -316,15 +339,6 @@ std::string write(const TokenRecord& token) {
 }
 
 std::string write(const DeadlockPage& page) {
-  const auto write_step = [](sys::JsonWriter& json, const core::CycleStep& step) {
-    json.object([&] {
-      json.field("lease", step.lease);
-      json.field("request", step.request);
-      json.bytes("owner", step.owner);
-      json.bytes("name", step.resource.name.view());
-      json.field("kind", step.resource.kind == core::ResourceKind::space ? "space" : "lock");
-    });
-  };
   sys::JsonWriter json;
   json.object([&] {
     write_all(json, "deadlocks", page.records,
@@ -333,7 +347,7 @@ std::string write(const DeadlockPage& page) {
                   out.field("revision", deadlock.revision);
                   out.field("cluster_time_ms", in_ms(deadlock.time));
                   out.field("ago_ms", in_ms(page.now - deadlock.time));
-                  write_all(out, "cycle", deadlock.cycle, write_step);
+                  write_cycle(out, deadlock);
                 });
               });
   });
@@ -347,9 +361,12 @@ std::string write(const RequestRights& rights) {
     json.field("force_reason", rights.force_reason);
     json.field("may_lock", rights.may_lock);
     json.field("lock_reason", rights.lock_reason);
+    json.field("may_administer", rights.may_administer);
+    json.field("administer_reason", rights.administer_reason);
     json.field("has_users", rights.has_users);
     json.field("user", rights.user);
     json.field("needs_secret", rights.needs_secret);
+    json.field("lock_needs_secret", rights.lock_needs_secret);
     write_all(json, "rights", rights.rules, [](sys::JsonWriter& out, const auth::Rule& rule) {
       out.object([&] {
         out.bytes("prefix", rule.prefix);
@@ -417,6 +434,10 @@ std::string_view front_page() {
          "POST /v1/leases/ID:renew, :revoke        renews or ends a lease with its locks\n"
          "POST /v1/tokens:check                    checks a fencing token\n"
          "POST /v1/locks/NAME:force-release?token= releases a lock on behalf of its holders\n"
+         "POST /v1/cluster/members                 adds a member\n"
+         "POST /v1/cluster/members/ID:remove       removes a member\n"
+         "POST /v1/cluster:transfer-leadership     transfers the leadership\n"
+         "POST /v1/cluster:reload                  reloads users and certificates\n"
          "GET /v1/watch?prefix=&start_revision=    events as server-sent events\n";
 }
 

@@ -10,7 +10,7 @@ namespace {
 RequestRights rights_of_user(const ChangePolicy& policy, const auth::Access& access) {
   RequestRights rights{.has_users = true};
   if (access.user() == nullptr) {
-    rights.force_reason = rights.lock_reason = "not logged in";
+    rights.force_reason = rights.lock_reason = rights.administer_reason = "not logged in";
     return rights;
   }
   rights.user = access.user()->name;
@@ -20,6 +20,11 @@ RequestRights rights_of_user(const ChangePolicy& policy, const auth::Access& acc
   rights.force_reason = rights.may_force ? rights.user + " has the admin right on some names"
                         : is_forceful    ? rights.user + " has the admin right on no names"
                                          : "listen.http_force is off";
+  rights.may_administer = is_forceful && access.may_globally(auth::Verb::admin);
+  rights.administer_reason =
+      rights.may_administer ? rights.user + " has the admin right on the empty prefix"
+      : is_forceful         ? rights.user + " lacks the admin right on the empty prefix"
+                            : "listen.http_force is off";
   const bool is_locking = policy.lock != HttpLock::off;
   rights.may_lock = is_locking && access.may_any(auth::Verb::lock);
   rights.lock_reason = rights.may_lock ? rights.user + " has the lock right on some names"
@@ -56,12 +61,16 @@ RequestRights rights_of(const ClientInfo& client, const ChangePolicy& policy,
     return rights_of_user(policy, access);
   }
   RequestRights rights;
+  const bool is_near = client.is_local && !client.is_forwarded;
   if (policy.force == HttpForce::off) {
     rights.force_reason = "listen.http_force is off";
   } else {
     rights.may_force = is_trusted_client(client, rights.force_reason);
-    rights.needs_secret = !rights.may_force && client.is_local && !client.is_forwarded;
+    rights.needs_secret = !rights.may_force && is_near;
   }
+  // Without users there is one operator: the owner of the secret.
+  rights.may_administer = rights.may_force;
+  rights.administer_reason = rights.force_reason;
   if (policy.lock == HttpLock::off) {
     rights.lock_reason = "listen.http_lock is off";
   } else if (policy.lock == HttpLock::open) {
@@ -69,6 +78,7 @@ RequestRights rights_of(const ClientInfo& client, const ChangePolicy& policy,
     rights.lock_reason = "listen.http_lock is open";
   } else {
     rights.may_lock = is_trusted_client(client, rights.lock_reason);
+    rights.lock_needs_secret = !rights.may_lock && is_near;
   }
   return rights;
 }

@@ -22,14 +22,17 @@ struct ChangePolicy {
 };
 
 struct RequestRights {
-  bool may_force = false;      ///< May force-release locks; with users: at least some locks.
-  std::string force_reason{};  ///< Human-readable reason for may_force.
-  bool may_lock = false;       ///< May acquire and release locks; with users: at least some locks.
-  std::string lock_reason{};   ///< Human-readable reason for may_lock.
-  bool has_users = false;      ///< The server has users, so changes require a login.
-  std::string user{};          ///< Authenticated user; empty: none.
+  bool may_force = false;       ///< May force-release locks; with users: at least some locks.
+  std::string force_reason{};   ///< Human-readable reason for may_force.
+  bool may_lock = false;        ///< May acquire and release locks; with users: at least some locks.
+  std::string lock_reason{};    ///< Human-readable reason for may_lock.
+  bool may_administer = false;  ///< May change members and leadership, and reload.
+  std::string administer_reason{};  ///< Human-readable reason for may_administer.
+  bool has_users = false;           ///< The server has users, so changes require a login.
+  std::string user{};               ///< Authenticated user; empty: none.
   std::vector<auth::Rule> rules{};  ///< Rules of the user.
-  bool needs_secret = false;        ///< The server secret would permit force release.
+  bool needs_secret = false;  ///< The server secret would permit force-release and administration.
+  bool lock_needs_secret = false;  ///< The server secret would permit acquire and release.
 };
 /// Rights for display and for requests without users. It does not decide about single names: with
 /// users the caller also checks the permission for the name.

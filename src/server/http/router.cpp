@@ -87,11 +87,19 @@ void Router::use_lease(const Request& request, Reply reply) const {
   }
 }
 
+template <void (ClusterHandlers::*action)(const Request&, Reply)>
+void Router::administer(const Request& request, Reply reply) const {
+  if (may_administer(request, reply)) {
+    (sources_.cluster_handlers.*action)(request, std::move(reply));
+  }
+}
+
 std::span<const Router::Route> Router::routes() {
   using enum auth::Permission;
   using enum Method;
   using R = Router;
   using L = LockHandlers;
+  using C = ClusterHandlers;
   // Longer paths first: the first match wins.
   static constexpr std::array all{
       Route{get, "/", none, &R::front},
@@ -121,6 +129,12 @@ std::span<const Router::Route> Router::routes() {
       Route{post, "/v1/tokens:check", read_names, &R::check_token},
       Route{post, "/v1/locks/", admin_name, &R::force_release, ":force-release"},
       Route{get, "/v1/locks/", read_names, &R::lock},
+      Route{post, "/v1/cluster/members", admin_global, &R::administer<&C::add_member>},
+      Route{post, "/v1/cluster/members/", admin_global, &R::administer<&C::remove_member>,
+            ":remove"},
+      Route{post, "/v1/cluster:transfer-leadership", admin_global,
+            &R::administer<&C::transfer_leadership>},
+      Route{post, "/v1/cluster:reload", admin_global, &R::administer<&C::reload>},
   };
   return all;
 }

@@ -12,6 +12,7 @@
 #include <boost/asio/post.hpp>
 
 #include "server/auth/authorizer.hpp"
+#include "server/http/cluster_handlers.hpp"
 #include "server/http/deadlock_log.hpp"
 #include "server/http/history.hpp"
 #include "server/http/lock_handlers.hpp"
@@ -40,6 +41,7 @@ class Router {
     const History& history;
     LoginSessions& sessions;
     LockHandlers& lock_handlers;
+    ClusterHandlers& cluster_handlers;
   };
   /// One route. The table contains all routes except dashboard files, with the permission each
   /// requires.
@@ -114,10 +116,16 @@ class Router {
   void use_lease(const Request& request, Reply reply) const;
   void check_token(const Request& request, Reply reply) const;
   void force_release(const Request& request, Reply reply) const;
+  /// Administration of the cluster.
+  template <void (ClusterHandlers::*action)(const Request&, Reply)>
+  void administer(const Request& request, Reply reply) const;
   /// Serves a dashboard file; false: no such file.
   [[nodiscard]] bool serve_asset(const Request& request, Reply& reply) const;
   /// Checks the admin right on a name; replies with the error if it is missing.
   [[nodiscard]] bool may_force(const Request& request, std::string_view name, Reply& reply) const;
+
+  /// Checks the right to administer the cluster. Replies with the error if it is missing.
+  [[nodiscard]] bool may_administer(const Request& request, Reply& reply) const;
 
   /// Checks the lock right on a name. Empty name: only use of a lease, whose ownership is checked
   /// elsewhere. Replies with the error if the right is missing.

@@ -10,7 +10,8 @@
 #include "server/http/server.hpp"
 #include "sys/log.hpp"
 
-// Handlers of POST requests: login and logout, locks and leases, force-release.
+// Handlers of POST requests: login and logout, locks and leases, force-release, cluster
+// administration.
 
 namespace tenure::server::http {
 namespace {
@@ -135,6 +136,20 @@ bool Router::may_force(const Request& request, std::string_view name, Reply& rep
     return false;
   }
   return true;
+}
+
+// With users, serve() has checked the admin right on the empty prefix. rights_of() applies
+// listen.http_force and, without users, requires the secret.
+bool Router::may_administer(const Request& request, Reply& reply) const {
+  const auto forged = csrf_error(request.client);
+  const auto rights = rights_of(request.client, options_.rights, request.access);
+  if (!forged && rights.may_administer) {
+    return true;
+  }
+  const std::string why(forged.value_or(rights.administer_reason));
+  log::warning("cluster_change_denied", {{"address", request.client.address}, {"reason", why}});
+  reply(problem(403, "Forbidden", why));
+  return false;
 }
 
 // Denials are logged as warnings, except those of the policy, which deny() has logged.

@@ -30,12 +30,14 @@ class Server::Core {
               {.buffer_max = options_.buffer_events_max, .leader_grace = options_.leader_grace}),
         store_(store),
         lock_handlers_(store, loop_->get_executor(), options_.authorizer),
+        cluster_handlers_(store, loop_->get_executor(), options_.reload),
         router_({.store = store,
                  .metrics = metrics,
                  .deadlocks = deadlocks_,
                  .history = history_,
                  .sessions = sessions_,
-                 .lock_handlers = lock_handlers_},
+                 .lock_handlers = lock_handlers_,
+                 .cluster_handlers = cluster_handlers_},
                 loop_->get_executor(), options_, facts(store)) {
     // Observers must be registered before the store starts; see REQUIRES of Server.
     store.listen(feed_);
@@ -246,6 +248,7 @@ class Server::Core {
   LoginSessions sessions_;
   Store& store_;
   LockHandlers lock_handlers_;
+  ClusterHandlers cluster_handlers_;
   Router router_;
   /// Context of new connections. A TLS session references its context, so replacing it is safe.
   std::unique_ptr<asio::ssl::context> tls_;

@@ -14,6 +14,7 @@
 #include "server/auth/authorizer.hpp"
 #include "server/config/config.hpp"
 #include "server/config/units.hpp"
+#include "server/http/cluster_handlers.hpp"
 #include "server/http/record_json.hpp"
 #include "server/http/request_rights.hpp"
 #include "server/metrics/metrics.hpp"
@@ -33,6 +34,8 @@ struct ServerOptions {
   /// with HttpLock::open.
   std::optional<auth::Digest> secret{};
   ServerFacts facts{};
+  /// Reloads users and certificates; null: neither is configured.
+  ClusterHandlers::Reload reload{};
   /// Maximum number of connections. Further ones get 503, except health checks. One address gets
   /// three quarters.
   std::size_t connections_max = 256;

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "server/config/units.hpp"
+#include "server/config/members.hpp"
 
 namespace tenure::server {
 namespace {
@@ -27,22 +26,6 @@ auto reply_to(RpcContext& context, const ReplyPtr<Response>& reply) {
       reply->complete();
     });
   };
-}
-
-/// Error in the request; empty: valid.
-std::string invalid_member_detail(const v1::MemberAddRequest& request) {
-  if (request.id() == 0) {
-    return "id: must not be 0";
-  }
-  // Checked here, because the addresses are replicated: other members must be able to connect.
-  const std::pair<const char*, const std::string&> addresses[] = {
-      {"peer_address", request.peer_address()}, {"client_address", request.client_address()}};
-  for (const auto& [field, text] : addresses) {
-    if (const auto checked = check_advertised_address(text); !checked) {
-      return std::string(field) + ": " + checked.error().detail;
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -91,8 +74,10 @@ void Membership::list(const v1::MemberListRequest& request,
 void Membership::add(const v1::MemberAddRequest& request,
                      const ReplyPtr<v1::MemberAddResponse>& reply) {
   // A wrong address would be committed and could only be corrected by another change.
-  if (const auto why = invalid_member_detail(request); !why.empty()) {
-    reply->complete({grpc::StatusCode::invalid_argument, why});
+  if (const auto checked = check_member(
+          {.id = request.id(), .peer = request.peer_address(), .client = request.client_address()});
+      !checked) {
+    reply->complete({grpc::StatusCode::invalid_argument, checked.error().detail});
     return;
   }
   context_.store.change_members(AddMember{.id = request.id(),

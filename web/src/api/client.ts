@@ -18,6 +18,8 @@ export function problem_of(error: unknown): Problem {
 }
 
 const timeout_ms = 10_000;
+/// A new member receives a snapshot before it votes.
+const member_timeout_ms = 70_000;
 
 /// Called on 401: not logged in, or the login has expired.
 let when_unauthenticated = () => {};
@@ -25,12 +27,13 @@ export function on_unauthenticated(call: () => void): void {
   when_unauthenticated = call;
 }
 
-async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
+async function request<T>(path: string, init: RequestInit = {},
+                          timeout = timeout_ms): Promise<T> {
   let response: Response;
   try {
     response = await fetch(path, {
       ...init, cache: "no-store", credentials: "same-origin",
-      signal: AbortSignal.timeout(timeout_ms),
+      signal: AbortSignal.timeout(timeout),
     });
   } catch {
     throw new Problem(0, "No response", "tenured does not respond at this address.");
@@ -72,6 +75,13 @@ function path_of(place: PlaceName, action: string, parameters: string): string {
   return `/v1/locks/${encode_name(place)}${action}?${parameters}${kind}`;
 }
 
+// CSRF protection: a page of another origin cannot send this header without a CORS preflight.
+function post<T>(path: string, intent: string, body: object = {}, timeout = timeout_ms):
+    Promise<T> {
+  return request<T>(path, { method: "POST", body: JSON.stringify(body),
+    headers: { "Tenure-Intent": intent, "Content-Type": "application/json" } }, timeout);
+}
+
 export const api = {
   status: () => request<Status>("/v1/status"),
   cluster: () => request<Cluster>("/v1/cluster"),
@@ -85,12 +95,20 @@ export const api = {
   leases: (after?: string) =>
     request<LeasePage>(`/v1/leases?limit=1000&${stale}${after ? `&after=${after}` : ""}`),
   lease: (id: string) => request<Lease>(`/v1/leases/${encodeURIComponent(id)}?${stale}`),
-  // CSRF protection: a page of another origin cannot send this header without a CORS preflight.
   force_release: (place: PlaceName, token: string, reason: string) =>
-    request<{ holds: number; revision: string }>(
-      path_of(place, ":force-release", `token=${encodeURIComponent(token)}`),
-      { method: "POST", body: JSON.stringify({ reason }),
-        headers: { "Tenure-Intent": "force-release", "Content-Type": "application/json" } }),
+    post<{ holds: number; revision: string }>(
+      path_of(place, ":force-release", `token=${encodeURIComponent(token)}`), "force-release",
+      { reason }),
+  revoke_lease: (id: string) =>
+    post<{ revision: string }>(`/v1/leases/${encodeURIComponent(id)}:revoke`, "revoke"),
+  add_member: (member: { member: string; peer_address: string; client_address: string }) =>
+    post<object>("/v1/cluster/members", "add-member", member, member_timeout_ms),
+  remove_member: (id: string) =>
+    post<object>(`/v1/cluster/members/${encodeURIComponent(id)}:remove`, "remove-member", {},
+      member_timeout_ms),
+  transfer_leadership: (to: string) =>
+    post<object>("/v1/cluster:transfer-leadership", "transfer-leadership", { to }),
+  reload: () => post<{ users: number }>("/v1/cluster:reload", "reload"),
   // The response sets an HttpOnly cookie.
   login: (token: string) =>
     request<Rights>("/v1/login", { method: "POST",

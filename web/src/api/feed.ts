@@ -11,6 +11,8 @@ export interface FeedOptions {
   on_events: (events: LockEvent[]) => void;
   /// Events were lost. The receiver must read the full state and subscribe after its revision.
   on_gap: () => void;
+  /// The stream begins; the server has discarded the events up to `compact_revision`.
+  on_ready?: (compact_revision: string) => void;
   on_state?: (is_connected: boolean) => void;
 }
 
@@ -60,7 +62,9 @@ export class Feed {
     const source = new EventSource(`/v1/events?${query}`);
     this.source = source;
     source.addEventListener("ready", (message) => {
-      const { revision } = JSON.parse(message.data) as { revision: string };
+      const { revision, compact_revision } = JSON.parse(message.data) as
+        { revision: string; compact_revision: string };
+      this.options.on_ready?.(compact_revision);
       // Resume position for a stream without a start; replayed events advance it one by one.
       this.next ??= after(revision);
       this.options.on_state?.(true);

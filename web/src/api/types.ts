@@ -94,8 +94,11 @@ export interface CycleStep {
   lease: string;
   request: string;
   owner: string;
-  name: string;
+  name: string; ///< Lock that it waited for.
+  name_encoding?: "base64";
   kind: "lock" | "space";
+  /// Lock that it held and the step before it waited for. Missing: it was ahead in the queue.
+  held?: { name: string; name_encoding?: "base64"; kind: "lock" | "space" };
 }
 
 export interface Deadlock {
@@ -163,9 +166,15 @@ export type Level = "none" | "read" | "lock" | "admin";
 export interface Rights {
   may_force: boolean;
   force_reason: string;
+  may_lock: boolean;
+  lock_reason: string;
+  may_administer: boolean; ///< May change members and leadership, and reload files.
+  administer_reason: string;
   has_users: boolean; ///< The server requires a login.
   user: string; ///< Name of the logged-in user; empty before the login.
-  needs_secret: boolean; ///< Server without users: force-release requires the server's secret.
+  /// Server without users: its secret would permit force-release and administration.
+  needs_secret: boolean;
+  lock_needs_secret: boolean; ///< The same for acquire, release and leases.
   rights: { prefix: string; prefix_encoding?: string; level: Level }[];
 }
 

@@ -21,6 +21,23 @@ export function duration(ms: number): string {
   return rest ? `${whole} ${name} ${rest} ${next_name}` : `${whole} ${name}`;
 }
 
+const two = (number: number) => String(number).padStart(2, "0");
+
+/// Local date: "2026-11-19".
+export function date(of: Date): string {
+  return `${of.getFullYear()}-${two(of.getMonth() + 1)}-${two(of.getDate())}`;
+}
+
+/// Local time of day: "14:05:09".
+export function time(of: Date): string {
+  return `${two(of.getHours())}:${two(of.getMinutes())}:${two(of.getSeconds())}`;
+}
+
+/// Local wall-clock time, with the date unless it is today.
+export function wall_clock(of: Date, today = new Date()): string {
+  return date(of) === date(today) ? time(of) : `${date(of)} ${time(of)}`;
+}
+
 /// A latency given in seconds: "820 µs", "1.4 ms", "2.5 s".
 export function latency(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) {
@@ -88,22 +105,53 @@ export function claim(of: { mode?: string; permits?: number }): string {
 
 /// A key range; keys that are not text stay in base64, as the server sends them.
 export function range(of: { start: string; end?: string }): string {
-  return `[${of.start || "…"}, ${of.end ?? "…"})`;
+  return `[${visible(of.start) || "…"}, ${of.end === undefined ? "…" : visible(of.end)})`;
 }
 
-/// Deterministic hue of a lease. Steps of the golden angle separate consecutive ids.
-export function hue(lease: string): number {
-  return Math.round(Number(lease.slice(-9)) * 137.508 + 20) % 360;
+// Control characters, zero-width characters, and characters that change the direction of the text
+// around them: a name with U+202E is drawn from right to left and so looks like another name.
+const invisible = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f" +
+  "\\u2028-\\u202e\\u2060-\\u2069\\ufeff\\u{e0000}-\\u{e007f}]", "gu");
+
+/// Text that a client chose, with invisible characters as escapes such as \u202e.
+export function visible(text: string): string {
+  return text.replace(invisible, (found) => {
+    const code = found.codePointAt(0)!.toString(16);
+    return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
+  });
+}
+
+/// The same for text of several lines.
+export function visible_lines(text: string): string {
+  return text.split("\n").map(visible).join("\n");
+}
+
+/// Hue of a text: the same owner has the same colour everywhere. A number at the end is multiplied
+/// by the golden angle, which separates worker-1 from worker-2 and worker-3.
+export function hue(text: string): number {
+  const digits = /\d{1,9}$/.exec(text)?.[0] ?? "";
+  let hash = 0x811c9dc5; // FNV-1a
+  for (const char of text.slice(0, text.length - digits.length)) {
+    hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0;
+  }
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0;
+  return Math.round((hash >>> 8) % 360 + Number(digits) * 137.508) % 360;
+}
+
+/// Colour of an owner: that of its label, or else of its lease.
+export function owner_hue(of: { owner: string; lease: string }): number {
+  return hue(of.owner || of.lease);
 }
 
 /// Label of an owner: the text chosen by the client, or else its lease.
 export function owner_of(of: { owner: string; lease: string }): string {
-  return of.owner || `lease ${short_id(of.lease)}`;
+  return visible(of.owner) || `lease ${short_id(of.lease)}`;
 }
 
 /// Operator of a forced release and the reason: " by ann: host is gone".
 export function forced_by(of: { operator?: string; reason?: string }): string {
-  return of.operator ? ` by ${of.operator}${of.reason ? `: ${of.reason}` : ""}` : "";
+  return of.operator
+    ? ` by ${visible(of.operator)}${of.reason ? `: ${visible(of.reason)}` : ""}` : "";
 }
 
 /// Shortens a long id (the server chooses them) to its last digits, which distinguish it.

@@ -4,7 +4,7 @@
 import dagre from "@dagrejs/dagre";
 
 import type { Graph, Lock } from "../api/types";
-import { claim, owner_of } from "./format";
+import { claim, owner_hue, owner_of, visible } from "./format";
 import { key_of } from "./locks";
 
 export interface Node {
@@ -14,6 +14,7 @@ export interface Node {
   note: string;
   lock?: Lock;
   lease?: string;
+  hue?: number; ///< Colour of the owner of a lease.
   x: number;
   y: number;
   width: number;
@@ -41,6 +42,12 @@ export interface Drawing {
   left_out: number;
 }
 
+/// Nodes of the waiters of one lock, the front first.
+interface Queue {
+  lock: string;
+  waiters: string[];
+}
+
 const queue_drawn_max = 10;
 const holders_drawn_max = 8;
 const nodes_max = 160;
@@ -48,11 +55,12 @@ const nodes_max = 160;
 export function draw(graph: Graph): Drawing {
   const nodes = new Map<string, Node>();
   const edges: Edge[] = [];
+  const queues: Queue[] = [];
   let left_out = 0;
   const add = (node: Omit<Node, "x" | "y" | "width" | "height">) => {
     if (!nodes.has(node.id)) {
       const letters = Math.min(26, Math.max(node.title.length, node.note.length * 0.85));
-      nodes.set(node.id, { ...node, x: 0, y: 0, width: Math.max(96, 44 + letters * 7.6),
+      nodes.set(node.id, { ...node, x: 0, y: 0, width: Math.max(104, 56 + letters * 7.6),
         height: node.kind === "more" ? 34 : 50 });
     }
     return node.id;
@@ -65,28 +73,62 @@ export function draw(graph: Graph): Drawing {
       left_out += 1;
       continue;
     }
-    const place = add({ id: `lock ${key_of(lock)}`, kind: "lock", title: lock.name, lock,
+    const place = add({ id: `lock ${key_of(lock)}`, kind: "lock", title: visible(lock.name), lock,
       note: `${lock.holder_count} held · ${lock.waiter_count} waiting` });
     for (const hold of lock.holders.slice(0, holders_drawn_max)) {
       link("held", place, add({ id: `lease ${hold.lease}`, kind: "lease", lease: hold.lease,
-        title: owner_of(hold), note: `token ${hold.token}` }), claim(hold));
+        hue: owner_hue(hold), title: owner_of(hold), note: `token ${hold.token}` }), claim(hold));
     }
     const queue = lock.queue ?? [];
+    const drawn: string[] = [];
     for (const wait of queue.slice(0, queue_drawn_max)) {
-      link("waits", add({ id: `lease ${wait.lease}`, kind: "lease", lease: wait.lease,
-        title: owner_of(wait), note: "waiting" }), place,
-        `${wait.position ?? ""}. ${claim(wait)}`, wait.waited_ms);
+      drawn.push(add({ id: `lease ${wait.lease}`, kind: "lease", lease: wait.lease,
+        hue: owner_hue(wait), title: owner_of(wait), note: "waiting" }));
+      link("waits", drawn[drawn.length - 1]!, place, `${wait.position ?? ""}. ${claim(wait)}`,
+        wait.waited_ms);
     }
     const more = lock.waiter_count - Math.min(queue.length, queue_drawn_max);
     if (more > 0) {
-      link("waits", add({ id: `more ${place}`, kind: "more", title: `${more} more`, note: "",
-        lock }), place, "");
+      drawn.push(add({ id: `more ${place}`, kind: "more", title: `${more} more`, note: "", lock }));
+      link("waits", drawn[drawn.length - 1]!, place, "");
     }
+    queues.push({ lock: place, waiters: drawn });
   }
-  return { ...lay_out(nodes, edges), left_out };
+  return { ...lay_out(nodes, edges, queues), left_out };
 }
 
-function lay_out(nodes: Map<string, Node>, edges: Edge[]): Omit<Drawing, "left_out"> {
+/// What dagre knows about a node while it orders the nodes of each column.
+interface Placed {
+  rank?: number;
+  order: number;
+  edgeObj?: { v: string; w: string }; ///< Edge that a helper node is a part of.
+}
+
+/// Draws the front of a queue at the top: sorts its waiters, and the helper nodes of their edges,
+/// among the places that they have in each column. Two leases may wait in opposite order in two
+/// queues: the first queue wins.
+function sort_queues(graph: InstanceType<typeof dagre.graphlib.Graph>, queues: Queue[]): void {
+  for (const { lock, waiters } of [...queues].reverse()) {
+    const columns = new Map<string, { placed: Placed; position: number }[]>();
+    for (const id of graph.nodes()) {
+      const placed = graph.node(id) as Placed;
+      const edge = placed.edgeObj;
+      const position = waiters.indexOf(edge?.w === lock ? edge.v : id);
+      if (position >= 0) {
+        const column = `${placed.rank} ${edge ? "edge" : "node"}`;
+        columns.set(column, [...(columns.get(column) ?? []), { placed, position }]);
+      }
+    }
+    for (const column of columns.values()) {
+      const places = column.map(({ placed }) => placed.order).sort((left, right) => left - right);
+      column.sort((left, right) => left.position - right.position);
+      column.forEach(({ placed }, i) => (placed.order = places[i]!));
+    }
+  }
+}
+
+function lay_out(nodes: Map<string, Node>, edges: Edge[], queues: Queue[]):
+    Omit<Drawing, "left_out"> {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: "LR", nodesep: 18, ranksep: 88, marginx: 16, marginy: 16 });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -96,7 +138,10 @@ function lay_out(nodes: Map<string, Node>, edges: Edge[]): Omit<Drawing, "left_o
   for (const edge of edges) {
     graph.setEdge(edge.from, edge.to, { width: 40, height: 14, labelpos: "c" }, edge.id);
   }
-  dagre.layout(graph);
+  dagre.layout(graph, { customOrder: (columns, order) => {
+    order(columns, {});
+    sort_queues(columns, queues);
+  } });
   for (const node of nodes.values()) {
     const { x, y } = graph.node(node.id) as { x: number; y: number };
     node.x = x;

@@ -43,6 +43,7 @@ export function arrange_leases(rows: readonly LeaseRow[], search: string, sort: 
   };
   return rows
     .filter((row) => !wanted || row.client.toLowerCase().includes(wanted) ||
+      row.user.toLowerCase().includes(wanted) ||
       row.lease.includes(wanted) || row.address.includes(wanted))
     .sort((left, right) => {
       const [a, b] = [value(left), value(right)];

@@ -15,7 +15,9 @@ export interface Row {
   holders: number;
   waiters: number;
   owner: string;
+  user: string;
   lease: string;
+  metadata: string;
   mode: string;
   token: string;
   since: number; ///< Time of the grant, on the clock of the page.
@@ -44,6 +46,8 @@ export function row_of(lock: Lock, now: number, before?: Row): Row {
     holders: lock.holder_count,
     waiters: lock.waiter_count,
     owner: first?.owner ?? "",
+    user: first?.user ?? "",
+    metadata: first?.metadata ?? "",
     lease: first?.lease ?? "",
     mode: first?.mode ?? (lock.kind === "semaphore" ? "permits" : ""),
     token: first?.token ?? "",
@@ -73,6 +77,8 @@ export function apply(row: Row, event: LockEvent, now: number): boolean {
       row.waiters = Math.max(0, row.waiters - 1);
       row.holders = event.mode === "X" && event.kind === "lock" ? 1 : row.holders + 1;
       row.owner = event.owner;
+      row.user = event.user;
+      row.metadata = event.metadata;
       row.lease = event.lease;
       row.mode = event.mode ?? "permits";
       row.token = event.token ?? "";
@@ -276,8 +282,8 @@ export class LockTable {
         }
         row = { key, name: event.name, is_base64: event.name_encoding === "base64",
           kind: event.kind === "space" ? "space" : event.permits ? "semaphore" : "lock",
-          holders: 0, waiters: 0, owner: "", lease: "", mode: "", token: "", since: now,
-          heat: 0, heat_at: now };
+          holders: 0, waiters: 0, owner: "", user: "", lease: "", metadata: "", mode: "",
+          token: "", since: now, heat: 0, heat_at: now };
       }
       if (apply(row, event, now)) {
         this.rows.set(key, row);

@@ -19,9 +19,26 @@ export function cluster_now(): number {
   return (status.value?.cluster_time_ms ?? 0) + Math.max(0, now.value - status_at);
 }
 
-/// Metrics of the last minutes; all series have the same length.
-export const history = signal<{ interval_ms: number; series: Series; length: number }>(
-  { interval_ms: 2000, series: {}, length: 0 });
+/// Difference of the wall clock of the browser and cluster time. It changes only by more than the
+/// jitter of responses, so that displayed times do not flicker.
+const wall_offset = signal(0);
+const wall_jitter_ms = 1_000;
+
+export function wall_of(cluster_ms: number): Date {
+  return new Date(cluster_ms + wall_offset.value);
+}
+
+function set_wall_offset(cluster_ms: number): void {
+  const measured = Date.now() - cluster_ms;
+  if (Math.abs(measured - wall_offset.value) > wall_jitter_ms) {
+    wall_offset.value = measured;
+  }
+}
+
+/// Metrics of the last minutes; all series have the same length. `at`: wall-clock time of the last
+/// value.
+export const history = signal<{ interval_ms: number; series: Series; length: number; at: number }>(
+  { interval_ms: 2000, series: {}, length: 0, at: 0 });
 let last_sample = 0;
 
 /// The history covers all locks and requires the permission to read all of them.
@@ -49,12 +66,13 @@ async function refresh(): Promise<void> {
     last_sample = more.last;
     history.value = {
       interval_ms: more.interval_ms, series,
-      length: Object.values(series)[0]?.length ?? 0,
+      length: Object.values(series)[0]?.length ?? 0, at: Date.now(),
     };
     if (is_new) {
       rights.value = await api.rights();
     }
     status_at = performance.now();
+    set_wall_offset(new_status.cluster_time_ms);
     status.value = new_status;
     problem.value = undefined;
   } catch (error) {

@@ -2,7 +2,8 @@
 
 import { useState } from "preact/hooks";
 
-import { owner_of, claim, duration, hue, mode_name, short_id } from "../model/format";
+import { claim, duration, mode_name, owner_hue, owner_of, short_id, visible } from
+  "../model/format";
 import { now } from "../model/clock";
 import { lease_link } from "../router";
 import { Icon } from "./icon";
@@ -22,10 +23,10 @@ export function ModeBadge(props: { of: { mode?: string; permits?: number } }) {
   );
 }
 
-/// Label of an owner with the colour of its lease.
+/// Label of an owner with its colour.
 export function Owner(props: { of: { owner: string; lease: string }; link?: boolean }) {
   const text = owner_of(props.of);
-  const dot = <span class="dot" style={{ "--hue": String(hue(props.of.lease)) }} />;
+  const dot = <span class="dot" style={{ "--hue": String(owner_hue(props.of)) }} />;
   return props.link
     ? <a class="owner" href={lease_link(props.of.lease)}>{dot}<span>{text}</span></a>
     : <span class="owner">{dot}<span>{text}</span></span>;
@@ -34,7 +35,9 @@ export function Owner(props: { of: { owner: string; lease: string }; link?: bool
 /// Authenticated user of a lease, if the server has users. The owner is only a label.
 export function User(props: { of: { user?: string } }) {
   return props.of.user
-    ? <span class="tag" title="authenticated user">{props.of.user}</span> : null;
+    ? <span class="tag user" title={`authenticated user ${visible(props.of.user)}`}>
+        <Icon name="user" />{visible(props.of.user)}
+      </span> : null;
 }
 
 export function LeaseId(props: { id: string }) {
@@ -63,7 +66,7 @@ export function Copied(props: { text: string; what: string }) {
 /// The name of a lock: text, or bytes in base64 with a tag.
 export function Name(props: { of: { name: string; name_encoding?: string; is_base64?: boolean } }) {
   const is_base64 = props.of.is_base64 || props.of.name_encoding === "base64";
-  const { name } = props.of;
+  const name = visible(props.of.name);
   const slash = name.lastIndexOf("/");
   return (
     <span class="name" title={name}>

@@ -11,7 +11,9 @@ interface View {
   scale: number;
 }
 
-export function Canvas(props: { width: number; height: number; children: ComponentChildren }) {
+/// The buttons are in the head, where they cover no part of the drawing.
+export function Canvas(props: { width: number; height: number; head: ComponentChildren;
+                                children: ComponentChildren }) {
   const place = useRef<HTMLDivElement>(null);
   const [box, set_box] = useState({ width: 900, height: 420 });
   // Nothing: as it fits.
@@ -66,31 +68,37 @@ export function Canvas(props: { width: number; height: number; children: Compone
     }
   };
   return (
-    <div class="canvas" ref={place} tabIndex={0} role="group" onKeyDown={on_key} onWheel={on_wheel}
-         aria-label="Drawing: arrow keys move it, plus and minus zoom, 0 fits"
-         style={{ height: `${Math.max(220, Math.min(560, props.height + 40))}px` }}
-         onPointerDown={(event) => {
-           if (event.target instanceof SVGSVGElement) {
-             drag.current = { x: event.clientX, y: event.clientY };
-             place.current!.setPointerCapture(event.pointerId);
-           }
-         }}
-         onPointerMove={on_move} onPointerUp={() => (drag.current = undefined)}
-         onPointerCancel={() => (drag.current = undefined)}>
-      <svg width="100%" height="100%">
-        <g style={{ transform: `translate(${view.x.toFixed(1)}px, ${view.y.toFixed(1)}px) ` +
-            `scale(${view.scale.toFixed(3)})` }}>
-          {props.children}
-        </g>
-      </svg>
-      <div class="canvas-buttons">
-        <button aria-label="Zoom in" title="Zoom in" onClick={() => zoom(1.25)}>
-          <Icon name="plus" /></button>
-        <button aria-label="Zoom out" title="Zoom out" onClick={() => zoom(0.8)}>
-          <Icon name="minus" /></button>
-        <button aria-label="Fit" title="Fit" onClick={() => set_chosen(undefined)}>
-          <Icon name="fit" /></button>
+    <>
+      <div class="graph-head">
+        {props.head}
+        <div class="canvas-buttons" role="group" aria-label="Zoom">
+          <button aria-label="Zoom in" title="Zoom in" onClick={() => zoom(1.25)}>
+            <Icon name="plus" /></button>
+          <button aria-label="Zoom out" title="Zoom out" onClick={() => zoom(0.8)}>
+            <Icon name="minus" /></button>
+          <button aria-label="Fit" title="Fit" onClick={() => set_chosen(undefined)}>
+            <Icon name="fit" /></button>
+        </div>
       </div>
-    </div>
+      <div class="canvas" ref={place} tabIndex={0} role="group" onKeyDown={on_key}
+           onWheel={on_wheel}
+           aria-label="Drawing: arrow keys move it, plus and minus zoom, 0 fits"
+           style={{ height: `${Math.max(220, Math.min(560, props.height + 40))}px` }}
+           onPointerDown={(event) => {
+             if (event.target instanceof SVGSVGElement) {
+               drag.current = { x: event.clientX, y: event.clientY };
+               place.current!.setPointerCapture(event.pointerId);
+             }
+           }}
+           onPointerMove={on_move} onPointerUp={() => (drag.current = undefined)}
+           onPointerCancel={() => (drag.current = undefined)}>
+        <svg width="100%" height="100%">
+          <g style={{ transform: `translate(${view.x.toFixed(1)}px, ${view.y.toFixed(1)}px) ` +
+              `scale(${view.scale.toFixed(3)})` }}>
+            {props.children}
+          </g>
+        </svg>
+      </div>
+    </>
   );
 }

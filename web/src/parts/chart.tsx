@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 
-import { duration } from "../model/format";
+import { time } from "../model/format";
 import { history } from "../model/server";
 import { is_dark } from "../theme";
 
@@ -23,6 +23,7 @@ interface ChartProps {
   /// Logarithmic axis, for latencies, which span decades.
   is_log?: boolean;
   height?: number;
+  range_ms: number; ///< Time range that is shown.
 }
 
 export function Chart(props: ChartProps) {
@@ -41,7 +42,7 @@ export function Chart(props: ChartProps) {
       observer.disconnect();
       made.destroy();
     };
-  }, [dark]);
+  }, [dark, props.range_ms]);
 
   const data = history.value;
   useEffect(() => plot.current?.setData(columns(props.lines)), [data]);
@@ -73,10 +74,10 @@ export function latest(series: string): number | null {
   return values[values.length - 1] ?? null;
 }
 
-/// Times are seconds before now, because the axis shows ages.
+/// Times are wall-clock times in seconds.
 function columns(lines: Line[]): uPlot.AlignedData {
-  const { interval_ms, length, series } = history.value;
-  const times = Array.from({ length }, (_, i) => (i + 1 - length) * interval_ms / 1000);
+  const { interval_ms, length, series, at } = history.value;
+  const times = Array.from({ length }, (_, i) => (at + (i + 1 - length) * interval_ms) / 1000);
   return [times, ...lines.map((line) => series[line.series] ?? [])] as uPlot.AlignedData;
 }
 
@@ -95,15 +96,18 @@ function options(props: ChartProps, width: number): uPlot.Options {
     cursor: { y: false, points: { size: 6 } },
     padding: [10, 18, 0, 0],
     scales: {
-      x: { time: false, range: (_, first) => [Math.min(first ?? 0, -window_min_s), 0] },
+      x: { time: false, range: (_, first) => {
+        const end = history.value.at / 1000;
+        const start = Math.max(first ?? end, end - props.range_ms / 1000);
+        return [Math.min(start, end - window_min_s), end];
+      } },
       y: props.is_log
         ? { distr: 3, range: (_, low, high) => uPlot.rangeLog(low || 1e-4, high || 1, 10, false) }
         : { range: (_, __, high) => [0, nice(high ?? 0)] },
     },
     axes: [
       { ...axis, grid: { show: false }, size: 28, incrs: [30, 60, 120, 300], space: 64,
-        values: (_, splits) => splits.map((ago) =>
-          (ago === 0 ? "now" : `−${duration(-ago * 1000)}`)) },
+        values: (_, splits) => splits.map((at) => minutes(at)) },
       { ...axis, size: 58, space: 36,
         grid: { ...axis.grid, filter: (_, splits) =>
           splits.map((value) => (props.is_log && !is_decade(value) ? null : value)) },
@@ -116,6 +120,12 @@ function options(props: ChartProps, width: number): uPlot.Options {
       ...(line.fill ? { fill: fade(colour(line.colour)) } : {}),
     }))],
   };
+}
+
+/// "14:05", or with seconds at a half minute.
+function minutes(at: number): string {
+  const text = time(new Date(at * 1000));
+  return text.endsWith(":00") ? text.slice(0, 5) : text;
 }
 
 function is_decade(value: number): boolean {

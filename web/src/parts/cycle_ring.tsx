@@ -1,7 +1,7 @@
 // Drawing of a deadlock: a ring of owners, each waiting for the next.
 
 import type { CycleStep } from "../api/types";
-import { hue, owner_of } from "../model/format";
+import { owner_hue, owner_of } from "../model/format";
 
 const size = 132;
 const radius = 46;
@@ -39,7 +39,7 @@ export function CycleRing(props: { cycle: CycleStep[] }) {
       {steps.map((step, i) => (
         <circle key={`${step.lease} ${step.request}`} cx={at(i).x} cy={at(i).y} r={11}
                 class={`ring-dot ${i === 0 ? "is-victim" : ""}`}
-                style={{ "--hue": String(hue(step.lease)) }}>
+                style={{ "--hue": String(owner_hue(step)) }}>
           <title>{owner_of(step)}</title>
         </circle>
       ))}

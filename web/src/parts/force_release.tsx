@@ -4,30 +4,16 @@ import { useState } from "preact/hooks";
 
 import { api, Problem, problem_of, type PlaceName } from "../api/client";
 import type { Hold } from "../api/types";
-import { owner_of } from "../model/format";
-import { may } from "../model/rights";
+import { owner_of, visible } from "../model/format";
+import { may_force } from "../model/rights";
 import { rights, status } from "../model/server";
+import { ActionButton, Guarded } from "./action";
 import { Dialog } from "./dialog";
-import { SecretDialog } from "./secret_dialog";
-import { Icon } from "./icon";
 import { what_to_do } from "./states";
 
 export function ForceButton(props: { name: string; on_ask: () => void }) {
-  const mine = rights.value;
-  const follows = status.value?.role === "follower";
-  if (mine?.has_users && !(mine.may_force && may(mine, "admin", props.name))) {
-    return null;
-  }
-  const is_possible = mine?.may_force || mine?.needs_secret;
-  const why_not = !is_possible ? `Not allowed: ${mine?.force_reason ?? "waiting for the server"}`
-    : follows ? `This member is a follower; use the leader, member ${status.value?.log.leader}`
-    : "";
-  return (
-    <button class="button is-danger" disabled={why_not !== ""} title={why_not || undefined}
-            onClick={props.on_ask}>
-      <Icon name="unlock" /> Force release
-    </button>
-  );
+  return <ActionButton icon="unlock" label="Force release" on_ask={props.on_ask}
+                       permission={may_force(rights.value, status.value, props.name)} />;
 }
 
 interface DialogProps {
@@ -37,11 +23,13 @@ interface DialogProps {
   on_close: () => void;
 }
 
-/// Shows the secret dialog first if the server requires its secret and the user has not given it.
 export function ForceDialog(props: DialogProps) {
-  const mine = rights.value;
-  return mine && !mine.may_force && mine.needs_secret
-    ? <SecretDialog on_close={props.on_close} /> : <ConfirmDialog {...props} />;
+  return (
+    <Guarded permission={may_force(rights.value, status.value, props.place.name)}
+             on_close={props.on_close}>
+      <ConfirmDialog {...props} />
+    </Guarded>
+  );
 }
 
 /// Stays open when the holder changes, and then shows the server's conflict (409).
@@ -77,10 +65,10 @@ function ConfirmDialog(props: DialogProps) {
       <form onSubmit={force_release}>
         <h2>Force-release this lock?</h2>
         <p>
-          <strong>{owner_of(hold)}</strong>{hold.user && ` (user ${hold.user})`} holds{" "}
-          <strong class="mono break">{place.name}</strong>. The server notifies the holder, but the
-          holder may still be working: its later writes are rejected only by storage that checks
-          the fencing token.
+          <strong>{owner_of(hold)}</strong>{hold.user && ` (user ${visible(hold.user)})`} holds{" "}
+          <strong class="mono break">{visible(place.name)}</strong>. The server notifies the holder,
+          but the holder may still be working: its later writes are rejected only by storage that
+          checks the fencing token.
         </p>
         <label class="field">
           <span>Type the token <strong class="mono">{hold.token}</strong> to confirm</span>
@@ -100,8 +88,10 @@ function ConfirmDialog(props: DialogProps) {
           </p>
         )}
         <div class="dialog-buttons">
+          {!is_confirmed && <span class="why-not" id="force-why">
+            {typed.trim() === "" ? "The token is required." : "This is not the token."}</span>}
           <button type="button" class="button" onClick={props.on_close}>Cancel</button>
-          <button type="submit" class="button is-danger is-solid"
+          <button type="submit" class="button is-danger is-solid" aria-describedby="force-why"
                   disabled={!is_confirmed || is_asking}>
             Release
           </button>

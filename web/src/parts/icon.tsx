@@ -23,6 +23,8 @@ const paths = {
   plus: "M12 5v14M5 12h14",
   minus: "M5 12h14",
   fit: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
+  folder: "M3.500 6.500h6l2 2.500h9v10.500h-17z",
+  filter: "M4 6h16M7 12h10M10 18h4",
   flame: "M12 3c1 4 5 5.5 5 10.5a5 5 0 0 1-10 0C7 11 8.500 10 9 8c1.500 1 2 2 2 3 1-2 1.500-5 1-8z",
 } as const;
 

@@ -31,8 +31,8 @@ export function SecretDialog(props: { on_close: () => void }) {
     <Dialog label="Secret of the server" on_close={props.on_close}>
       <form onSubmit={log_in}>
         <h2>Secret of the server</h2>
-        <p>This server has no users. Force-release requires access to the server's files: paste
-          the content of <code>http_secret</code> from its data directory.</p>
+        <p>This server has no users. Changes require access to the server's files: paste the
+          content of <code>http_secret</code> from its data directory.</p>
         <label class="field">
           <span>Secret</span>
           <input class="input mono" type="password" value={secret} autoFocus required
@@ -47,7 +47,8 @@ export function SecretDialog(props: { on_close: () => void }) {
         )}
         <div class="dialog-buttons">
           <button type="button" class="button" onClick={props.on_close}>Cancel</button>
-          <button type="submit" class="button" disabled={is_asking || secret.trim() === ""}>
+          {is_asking && <span class="why-not" role="status">Waiting for the server…</span>}
+          <button type="submit" class="button is-primary" disabled={is_asking}>
             Continue
           </button>
         </div>

@@ -1,41 +1,43 @@
 // Timeline chart of the holds and waits of one lock.
 
 import type { LockEvent } from "../api/types";
-import { duration, hue, owner_of } from "../model/format";
+import { duration, owner_hue, owner_of, time } from "../model/format";
+import { round_times } from "../model/ranges";
+import { wall_of } from "../model/server";
 import { timeline_of, type Span } from "../model/timeline";
 
 const lane_height = 22;
 const lanes_max = 12;
 const width = 1000;
 
-export function TimelineChart(props: { events: LockEvent[]; now: number }) {
+/// `range_ms`: Infinity shows everything since the first event.
+export function TimelineChart(props: { events: LockEvent[]; now: number; range_ms: number }) {
   const { spans, lanes, first, last } = timeline_of(props.events);
   const end = Math.max(props.now, last);
   // 4 % of space on the left for spans that began before the first event.
-  const length = Math.max(1_000, (end - first) * 1.04);
+  const length = Math.min(props.range_ms, Math.max(1_000, (end - first) * 1.04));
   const start = end - length;
   const x = (time: number) => Math.max(0, Math.min(width, (time - start) * width / length));
   const shown = Math.min(lanes, lanes_max);
   const height = shown * lane_height + 24;
-  const marks = ticks(length);
+  const marks = axis_of(start, end);
+  const in_range = spans.filter((span) => span.lane < shown && span.to > start);
   return (
     <div class="timeline">
       <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img"
            style={{ height: `${height}px` }}
-           aria-label={`${spans.length} holds and waits in ${duration(length)}`}>
-        {marks.map((ago) => (
-          <line key={ago} class="timeline-grid" x1={x(end - ago)} x2={x(end - ago)} y1={0}
-                y2={height - 20} />
+           aria-label={`${in_range.length} holds and waits in ${duration(length)}`}>
+        {marks.map(({ at }) => (
+          <line key={at} class="timeline-grid" x1={x(at)} x2={x(at)} y1={0} y2={height - 20} />
         ))}
-        {spans.filter((span) => span.lane < shown).map((span) => <Bar key={span.key} span={span}
+        {in_range.map((span) => <Bar key={span.key} span={span}
           from={x(span.from)} to={x(Math.min(span.to, end))} />)}
       </svg>
       <div class="timeline-axis" aria-hidden="true">
-        {marks.map((ago) => (
-          <span key={ago} style={{ left: `${x(end - ago) * 100 / width}%` }}>
-            {ago === 0 ? "now" : `−${duration(ago)}`}
-          </span>
+        {marks.map(({ at, label }) => (
+          <span key={at} style={{ left: `${x(at) * 100 / width}%` }}>{label}</span>
         ))}
+        <span class="is-now">now</span>
       </div>
       <p class="quiet timeline-key">
         <span class="swatch is-solid" /> held <span class="swatch is-hatched" /> waited
@@ -52,7 +54,7 @@ function Bar(props: { span: Span; from: number; to: number }) {
     ? ` for ${duration(span.to - span.from)}` : "";
   return (
     <rect class={`bar is-${span.kind} ${is_bad(span.end) ? "is-bad" : ""}`}
-          style={{ "--hue": String(hue(span.lease)) }} x={from} width={Math.max(2, to - from)}
+          style={{ "--hue": String(owner_hue(span)) }} x={from} width={Math.max(2, to - from)}
           y={span.lane * lane_height + (is_hold ? 3 : 8)} height={is_hold ? 16 : 6} rx={3}>
       <title>
         {`${owner_of(span)} ${span.kind}${lasted}${span.token && `, token ${span.token}`}` +
@@ -66,10 +68,12 @@ function is_bad(end: string): boolean {
   return ["expired", "revoked", "forced", "deadlock"].some((bad) => end.startsWith(bad));
 }
 
-/// About four round ages for the axis.
-function ticks(length: number): number[] {
-  const steps = [100, 250, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5,
-    72e5, 216e5, 432e5, 864e5];
-  const step = steps.find((candidate) => length / candidate <= 5) ?? length / 4;
-  return Array.from({ length: Math.floor(length / step) + 1 }, (_, i) => i * step);
+/// Round wall-clock times between two cluster times. The space at the right edge is for "now".
+function axis_of(start: number, end: number): { at: number; label: string }[] {
+  const offset = wall_of(0).getTime();
+  const edge = end - (end - start) * 0.08;
+  return round_times(start + offset, edge + offset, 6).map((wall) => {
+    const text = time(new Date(wall));
+    return { at: wall - offset, label: end - start > 600_000 ? text.slice(0, 5) : text };
+  });
 }

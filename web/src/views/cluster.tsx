@@ -2,14 +2,13 @@
 
 import { api } from "../api/client";
 import type { Cluster, LogPosition, Member } from "../api/types";
-import { bytes, count, duration, plural } from "../model/format";
+import { bytes, count, duration, plural, visible } from "../model/format";
+import { contact_of } from "../model/members";
 import { use_poll } from "../model/poll";
 import { status } from "../model/server";
+import { ClusterActions, MemberActions } from "../parts/cluster_actions";
 import { Icon } from "../parts/icon";
 import { Loading, Trouble } from "../parts/states";
-
-/// Silence after which a member is shown as unreachable.
-const silent_max_ms = 2_000;
 
 export function ClusterView() {
   const polled = use_poll(api.cluster, 1_000);
@@ -20,6 +19,8 @@ export function ClusterView() {
       : <Loading what="Reading the members…" />;
   }
   const has_leader = cluster.leader !== "0";
+  const reached = cluster.members.filter((member) => contact_of(member, cluster).is_reached);
+  const voters = cluster.members.filter((member) => member.is_voter).length;
   return (
     <>
       <header class="page-head">
@@ -35,13 +36,16 @@ export function ClusterView() {
         </div>
       </header>
       {!has_leader && (
-        <p class="card is-trouble">The cluster has no leader, so no lock is granted. A majority of
-          the members must be running and connected; an election takes about a second.</p>
+        <p class="card is-trouble">The cluster has no leader, so no lock is granted. This member
+          is connected to {count(reached.length - 1)} of the other{" "}
+          {plural(cluster.members.length - 1, "member")}; a majority
+          of {Math.floor(voters / 2) + 1} must be running and connected. An election takes about a
+          second.</p>
       )}
       <section class="members" aria-label="Members">
         {cluster.members.map((member) =>
           <MemberCard key={member.member} member={member} cluster={cluster}
-                      last={here.log.last_index} />)}
+                      last={here.log.last_index} on_change={polled.again} />)}
       </section>
       {cluster.members.length < 2 && (
         <p class="quiet">A single member is durable, but unavailable while its machine is down.
@@ -52,36 +56,36 @@ export function ClusterView() {
         <p class="quiet">This member is a follower. Only the leader knows the log positions of the
           other members; its address is {cluster.leader_address || "unknown"}.</p>
       )}
+      <ClusterActions cluster={cluster} on_done={polled.again} />
       <LogCard log={here.log} />
       <About />
     </>
   );
 }
 
-function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
+function MemberCard(props: { member: Member; cluster: Cluster; last: string;
+                             on_change: () => void }) {
   const { member, cluster } = props;
   const is_here = member.member === cluster.member;
-  const is_silent = !member.is_leader && (member.silent_ms ?? 0) > silent_max_ms;
+  const contact = contact_of(member, cluster);
   const is_known = member.match_index !== undefined;
   const lag = is_known ? Number(BigInt(props.last) - BigInt(member.match_index!)) : 0;
   const share = is_known && props.last !== "0"
     ? Number(BigInt(member.match_index!) * 1000n / BigInt(props.last)) / 1000 : 0;
   return (
     <article class={`card member ${member.is_leader ? "is-leader" : ""} ` +
-                    (is_silent ? "is-silent" : "")} data-member={member.member}>
+                    (contact.is_reached ? "" : "is-silent")} data-member={member.member}>
       <header>
         <span class="member-light" aria-hidden="true" />
         <h2>Member {member.member}</h2>
         {is_here && <span class="tag">this member</span>}
-        <span class="member-role">
-          {member.is_leader ? "leader" : member.is_voter ? "follower" : "learner"}
-        </span>
+        <span class="member-role">{contact.role}</span>
       </header>
       <dl class="facts">
         {member.client_address &&
-          <div><dt>Client address</dt><dd class="mono">{member.client_address}</dd></div>}
+          <div><dt>Client address</dt><dd class="mono">{visible(member.client_address)}</dd></div>}
         {member.peer_address &&
-          <div><dt>Peer address</dt><dd class="mono">{member.peer_address}</dd></div>}
+          <div><dt>Peer address</dt><dd class="mono">{visible(member.peer_address)}</dd></div>}
         <div><dt>Newest version</dt><dd data-testid="newest-version"
           title="Newest cluster version its program supports; known for connected members">
           {member.newest_version ?? "–"}</dd></div>
@@ -94,8 +98,10 @@ function MemberCard(props: { member: Member; cluster: Cluster; last: string }) {
       </dl>
       {is_known && <div class="progress" title={`${member.match_index} of ${props.last}`}>
         <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, share))})` }} /></div>}
-      {is_silent && <p class="error"><Icon name="alert" />No contact. Check that the member is
-        running and reachable from this one.</p>}
+      {!contact.is_reached && <p class="error"><Icon name="alert" />No contact. Check that the
+        member is running and reachable from this one.</p>}
+      <MemberActions member={member} cluster={cluster} is_reachable={contact.is_reached}
+                     on_done={props.on_change} />
     </article>
   );
 }
@@ -137,12 +143,12 @@ function About() {
     <section class="card" aria-label="About this member">
       <h2>About this member</h2>
       <dl class="facts">
-        <div><dt>Name</dt><dd>{here.name || "–"}</dd></div>
+        <div><dt>Name</dt><dd>{visible(here.name) || "–"}</dd></div>
         <div><dt>Version</dt><dd>{here.version}</dd></div>
         <div><dt>Uptime</dt><dd>{duration(here.uptime_ms)}</dd></div>
         <div><dt>Revision</dt><dd class="mono">{here.revision}</dd></div>
         <div><dt>Events kept</dt><dd>{count(here.counts.events)}</dd></div>
-        {here.labels && <div><dt>Labels</dt><dd>{here.labels}</dd></div>}
+        {here.labels && <div><dt>Labels</dt><dd>{visible(here.labels)}</dd></div>}
       </dl>
       <details>
         <summary>Limits</summary>

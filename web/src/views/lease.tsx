@@ -1,25 +1,32 @@
 // One lease: its client, its remaining time, its holds and waits.
 
+import { useState } from "preact/hooks";
+
 import { api } from "../api/client";
 import type { Lease, Lock } from "../api/types";
-import { count, hue } from "../model/format";
+import { count, hue, plural, visible } from "../model/format";
 import { use_poll } from "../model/poll";
-import { Copied, ModeBadge, Name, Running } from "../parts/bits";
+import { may_revoke } from "../model/rights";
+import { rights, status } from "../model/server";
+import { ActionButton, ConfirmDialog, Guarded } from "../parts/action";
+import { Copied, ModeBadge, Name, Running, User } from "../parts/bits";
 import { Icon } from "../parts/icon";
 import { Empty, Loading, Trouble } from "../parts/states";
-import { lock_link } from "../router";
+import { Since } from "../parts/when";
+import { back_to, lock_link } from "../router";
 import { TimeLeft } from "./leases";
 
 const shown_max = 200;
 
 export function LeaseView(props: { id: string }) {
   const polled = use_poll(() => api.lease(props.id), 1_000, props.id);
+  const [is_revoking, set_revoking] = useState(false);
   const lease = polled.value;
   if (polled.problem?.status === 404) {
     return (
       <Empty icon="lease" title="This lease has ended">
         <p>It expired or was revoked; its holds were released and its waits cancelled.</p>
-        <a class="button" href="#/leases">All leases</a>
+        <a class="button" href={back_to("leases")}>All leases</a>
       </Empty>
     );
   }
@@ -32,14 +39,21 @@ export function LeaseView(props: { id: string }) {
   return (
     <>
       <header class="page-head">
-        <a class="back" href="#/leases"><Icon name="back" />Leases</a>
-        <h1><span class="dot" style={{ "--hue": String(hue(lease.lease)) }} />
-          {lease.client || "Unnamed client"}</h1>
+        <a class="back" href={back_to("leases")}><Icon name="back" />Leases</a>
+        <div class="title-row">
+          <h1><span class="dot" style={{ "--hue": String(hue(lease.client || lease.lease)) }} />
+            <span class="break">{visible(lease.client) || "Unnamed client"}</span>
+            <User of={lease} /></h1>
+          <ActionButton icon="unlock" label="Revoke" on_ask={() => set_revoking(true)}
+                        permission={may_revoke(rights.value, status.value, lease.user)} />
+        </div>
         <div class="page-facts">
           <span class="mono">{lease.lease}</span><Copied text={lease.lease} what="lease id" />
           {lease.address && <span>{lease.address}</span>}
         </div>
       </header>
+      {is_revoking && <RevokeDialog lease={lease} on_done={polled.again}
+                                    on_close={() => set_revoking(false)} />}
       <LeaseFacts lease={lease} at={polled.at} />
       <section class="pair">
         <LockList title="Holds" none="This lease holds no locks." locks={held}
@@ -51,15 +65,34 @@ export function LeaseView(props: { id: string }) {
   );
 }
 
+function RevokeDialog(props: { lease: Lease; on_done: () => void; on_close: () => void }) {
+  const { lease } = props;
+  return (
+    <Guarded permission={may_revoke(rights.value, status.value, lease.user)}
+             on_close={props.on_close}>
+      <ConfirmDialog title="Revoke this lease?" button="Revoke lease" is_danger
+                     run={() => api.revoke_lease(lease.lease)} on_done={props.on_done}
+                     on_close={props.on_close}>
+        <p>The lease of{" "}
+          <strong class="break">{visible(lease.client) || "an unnamed client"}</strong> ends
+          with {plural(lease.hold_count, "hold")} and {plural(lease.wait_count, "wait")}. The server
+          notifies the client, but the client may still be working: its later writes are rejected
+          only by storage that checks the fencing token.</p>
+      </ConfirmDialog>
+    </Guarded>
+  );
+}
+
 function LeaseFacts(props: { lease: Lease; at: number }) {
   const { lease, at } = props;
   return (
     <div class="card">
       <dl class="facts">
-        <div><dt>Time left</dt><dd><TimeLeft of={lease} at={at} /></dd></div>
+        <div class="is-wide"><dt>Time left</dt><dd><TimeLeft of={lease} at={at} /></dd></div>
         <div><dt>Last renewed</dt><dd><Running ms={lease.seen_ago_ms} at={at} /> ago</dd></div>
-        <div><dt>Age</dt><dd><Running ms={lease.lived_ms} at={at} /></dd></div>
-        {lease.user && <div><dt>User</dt><dd class="break">{lease.user}</dd></div>}
+        <div class="is-wide"><dt>Age</dt><dd><Running ms={lease.lived_ms} at={at} />
+          <span class="quiet"> since <Since ms={lease.lived_ms} at={at} /></span></dd></div>
+        {lease.user && <div><dt>User</dt><dd class="break">{visible(lease.user)}</dd></div>}
         <div><dt>Revision</dt><dd class="mono">{lease.create_revision}</dd></div>
       </dl>
     </div>

@@ -1,21 +1,19 @@
 // All leases with their remaining time.
 
-import { signal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 
 import { now } from "../model/clock";
-import { count, duration, hue, plural, short_id } from "../model/format";
+import { count, duration, hue, plural, short_id, visible } from "../model/format";
 import { arrange_leases, leases_max, read_leases, type LeaseRow, type LeaseSort } from
   "../model/leases";
 import { use_poll } from "../model/poll";
+import { choice } from "../model/query";
+import { User } from "../parts/bits";
 import { Icon } from "../parts/icon";
 import { use_narrow } from "../parts/narrow";
 import { Empty, Loading, Trouble } from "../parts/states";
 import { VirtualList } from "../parts/virtual_list";
-import { lease_link } from "../router";
-
-const order = signal<{ search: string; sort: LeaseSort; is_descending: boolean }>(
-  { search: "", sort: "left", is_descending: false });
+import { lease_link, query, set_query } from "../router";
 
 const columns: [LeaseSort, string][] = [["client", "Client"], ["lease", "Lease"],
   ["left", "Time left"], ["holds", "Holds"], ["waits", "Waits"]];
@@ -28,7 +26,7 @@ export function Leases() {
     return list;
   }, pace);
   const is_narrow = use_narrow();
-  const { search, sort, is_descending } = order.value;
+  const { search, sort, is_descending } = order_of(query.value);
   const rows = useMemo(
     () => arrange_leases(polled.value?.rows ?? [], search, sort, is_descending),
     [polled.value, search, sort, is_descending]);
@@ -45,8 +43,7 @@ export function Leases() {
           <Icon name="search" />
           <input type="search" placeholder="Search clients, addresses, ids" spellcheck={false}
                  aria-label="Search clients, addresses, ids" value={search}
-                 onInput={(event) => (order.value = { ...order.value,
-                   search: event.currentTarget.value })} />
+                 onInput={(event) => set_query({ q: event.currentTarget.value })} />
         </label>
         <span class="tools-note" role="status" data-testid="shown">
           {rows.length === total ? plural(total, "lease")
@@ -60,6 +57,11 @@ export function Leases() {
             <p>Every lock is attached to a lease, which its client renews. Leases appear here when
               a client connects and acquires a lock.</p>
           </Empty>
+        : rows.length === 0
+        ? <Empty icon="search" title="No matching leases">
+            <button class="button" onClick={() => set_query({ q: undefined })}>
+              Show all leases</button>
+          </Empty>
         : <VirtualList items={rows} label="Leases" row_height={is_narrow ? 72 : 48} columns={5}
             key_of={(row) => row.lease} link_of={(row) => lease_link(row.lease)} head={<Head />}
             render={(row) => <Cells row={row} />} />}
@@ -67,15 +69,26 @@ export function Leases() {
   );
 }
 
+const sorts: readonly LeaseSort[] = ["left", "client", "lease", "holds", "waits"];
+
+/// Search and order in the URL.
+function order_of(from: URLSearchParams) {
+  return { search: from.get("q") ?? "", sort: choice(from, "sort", sorts, "left"),
+    is_descending: from.get("order") === "desc" };
+}
+
 function Head() {
-  const { sort, is_descending } = order.value;
+  const { sort, is_descending } = order_of(query.value);
+  const choose = (key: LeaseSort) => {
+    const descends = key === sort ? !is_descending : key === "holds" || key === "waits";
+    set_query({ sort: key === "left" ? undefined : key, order: descends ? "desc" : undefined });
+  };
   return (
     <div class="table-head lease-columns" role="row" aria-rowindex={1}>
       {columns.map(([key, label]) => (
         <span key={key} role="columnheader" class={`col-${key}`}
               aria-sort={sort !== key ? "none" : is_descending ? "descending" : "ascending"}>
-          <button onClick={() => (order.value = { ...order.value, sort: key,
-            is_descending: key === sort ? !is_descending : key === "holds" || key === "waits" })}>
+          <button onClick={() => choose(key)}>
             {label}
             <span class="arrow" aria-hidden="true">
               {sort === key ? (is_descending ? "↓" : "↑") : ""}
@@ -105,9 +118,10 @@ function Cells(props: { row: LeaseRow }) {
     <div class="cells lease-columns" role="presentation">
       <span role="cell" class="col-client">
         <a class="owner" href={lease_link(row.lease)}>
-          <span class="dot" style={{ "--hue": String(hue(row.lease)) }} />
-          <span>{row.client || "unnamed client"}</span>
+          <span class="dot" style={{ "--hue": String(hue(row.client || row.lease)) }} />
+          <span>{visible(row.client) || "unnamed client"}</span>
         </a>
+        <User of={row} />
         <span class="quiet hide-narrow">{row.address}</span>
       </span>
       <span role="cell" class="col-id mono" title={row.lease}>{short_id(row.lease)}</span>

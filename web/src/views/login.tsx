@@ -42,7 +42,8 @@ export function Login() {
         </p>
       )}
       <div class="dialog-buttons">
-        <button type="submit" class="button" disabled={is_asking || token.trim() === ""}>
+        {is_asking && <span class="why-not" role="status">Waiting for the server…</span>}
+        <button type="submit" class="button is-primary" disabled={is_asking}>
           Log in
         </button>
       </div>

@@ -2,13 +2,17 @@
 
 import { api } from "../api/client";
 import type { Deadlock, Graph } from "../api/types";
-import { count, duration, latency, owner_of, plural, rate } from "../model/format";
+import { group_deadlocks } from "../model/deadlocks";
+import { count, duration, latency, owner_of, plural, rate, visible } from "../model/format";
 import { use_poll } from "../model/poll";
+import { metric_ranges, range_of } from "../model/ranges";
 import { history, status } from "../model/server";
-import { Owner, Name, Running } from "../parts/bits";
+import { Name, Owner, Running, User } from "../parts/bits";
 import { Chart, latest } from "../parts/chart";
+import { RangeChips } from "../parts/range_chips";
 import { Loading } from "../parts/states";
-import { lock_link } from "../router";
+import { When } from "../parts/when";
+import { lock_link, query } from "../router";
 
 export function Overview() {
   const graph = use_poll(api.graph, 2_000);
@@ -18,6 +22,7 @@ export function Overview() {
     return <Loading what="Reading the server status…" />;
   }
   const { counts } = here;
+  const { ms: range_ms } = range_of(metric_ranges, query.value.get("range"));
   return (
     <>
       <h1 class="hidden">Overview</h1>
@@ -31,21 +36,25 @@ export function Overview() {
         <Tile href="#/waits" label="Deadlocks" value={count(deadlocks.value?.length ?? 0)}
               series="deadlocks" colour="--bad" note={last_one(deadlocks.value)} />
       </section>
+      <div class="card-head">
+        <h2>Rates and latencies</h2><RangeChips ranges={metric_ranges} />
+      </div>
       <section class="charts" aria-label="Rates and latencies">
-        <Chart title="Grants and releases per second" format={rate} lines={[
+        <Chart range_ms={range_ms} title="Grants and releases per second" format={rate} lines={[
           { series: "granted", label: "granted", colour: "--held", fill: true },
           { series: "released", label: "released", colour: "--lease" },
           { series: "expired", label: "expired", colour: "--bad" },
         ]} />
-        <Chart title="Time to acquire: p50, p99" format={latency} is_log lines={[
+        <Chart range_ms={range_ms} title="Time to acquire: p50, p99" format={latency} is_log
+               lines={[
           { series: "acquire_p50_seconds", label: "p50", colour: "--held" },
           { series: "acquire_p99_seconds", label: "p99", colour: "--wait" },
         ]} />
-        <Chart title="Holds and waits" format={rate} lines={[
+        <Chart range_ms={range_ms} title="Holds and waits" format={rate} lines={[
           { series: "holds", label: "held", colour: "--held", fill: true },
           { series: "waits", label: "waiting", colour: "--wait", fill: true },
         ]} />
-        <Chart title="Time to commit: p50, p99" format={latency} is_log lines={[
+        <Chart range_ms={range_ms} title="Time to commit: p50, p99" format={latency} is_log lines={[
           { series: "commit_p50_seconds", label: "p50", colour: "--lease" },
           { series: "commit_p99_seconds", label: "p99", colour: "--wait" },
           { series: "fsync_p99_seconds", label: "fsync p99", colour: "--ink-3" },
@@ -110,7 +119,7 @@ function LongestWaits(props: { graph: Graph | undefined; at: number }) {
       <ul class="plain-list">
         {waits.map(({ lock, wait }) => (
           <li key={`${wait.ticket} ${lock.name}`}>
-            <Owner of={wait} link />
+            <span class="owner-user"><Owner of={wait} link /><User of={wait} /></span>
             <a href={lock_link(lock)}><Name of={lock} /></a>
             <span class="number"><Running ms={wait.waited_ms} at={props.at} /></span>
           </li>
@@ -121,6 +130,7 @@ function LongestWaits(props: { graph: Graph | undefined; at: number }) {
 }
 
 function Deadlocks(props: { deadlocks: Deadlock[] }) {
+  const groups = group_deadlocks(props.deadlocks);
   return (
     <div class="card">
       <h2>Latest deadlocks</h2>
@@ -128,13 +138,15 @@ function Deadlocks(props: { deadlocks: Deadlock[] }) {
         <p class="quiet">None since this member started. The server resolves a cycle of waits at
           once: one request, the victim, fails with a deadlock error.</p>}
       <ul class="plain-list">
-        {props.deadlocks.slice(0, 6).map((deadlock) => (
-          <li key={deadlock.revision}>
+        {groups.slice(0, 6).map(({ key, latest: deadlock, count: times }) => (
+          <li key={key}>
             <span class="owner"><span class="dot is-bad" />
               <span>victim: {deadlock.cycle[0] ? owner_of(deadlock.cycle[0]) : "unknown"}</span>
             </span>
-            <span class="quiet">{deadlock.cycle.map((step) => step.name).join(" → ")}</span>
-            <span class="number">{duration(deadlock.ago_ms)} ago</span>
+            <span class="quiet">
+              {deadlock.cycle.map((step) => visible(step.name)).join(" → ")}</span>
+            <span class="number">{times > 1 && <span class="tag is-bad">{count(times)} times</span>}
+              {" "}<When at={deadlock.cluster_time_ms} /></span>
           </li>
         ))}
       </ul>

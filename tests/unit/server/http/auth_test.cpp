@@ -108,6 +108,12 @@ std::map<std::string, Row> page_rows() {
       {"POST /v1/locks/:release", {"/v1/locks/b/y:release", {401, 400, 400, 400}}},
       {"POST /v1/locks/:extend", {"/v1/locks/b/y:extend", {401, 400, 400, 400}}},
       {"POST /v1/tokens:check", {"/v1/tokens:check", {401, 400, 400, 400}}},
+      {"POST /v1/cluster/members", {"/v1/cluster/members", {401, 403, 403, 400}}},
+      {"POST /v1/cluster/members/:remove", {"/v1/cluster/members/9:remove", {401, 403, 403, 400}}},
+      {"POST /v1/cluster:transfer-leadership",
+       {"/v1/cluster:transfer-leadership", {401, 403, 403, 400}}},
+      // 409: the test server has nothing to reload.
+      {"POST /v1/cluster:reload", {"/v1/cluster:reload", {401, 403, 403, 409}}},
       {"POST /v1/locks/:force-release", {"/v1/locks/b/x:force-release", {401, 403, 403, 409}}},
   };
 }

@@ -116,7 +116,28 @@ TEST(HttpDashboard, the_deadlock_log_keeps_every_step_of_the_cycle) {
   const auto page = body_of(service.get("/v1/deadlocks"));
 
   EXPECT_HAS(page, R"("ago_ms":2000,"cycle":[{"lease":"8")");
-  EXPECT_HAS(page, R"("owner":"owner 8","name":"a","kind":"lock"},{"lease":"7")");
+  EXPECT_HAS(page,
+             R"("owner":"owner 8","name":"a","kind":"lock","held":{"name":"b","kind":"lock"}},)");
+  EXPECT_HAS(page,
+             R"("owner":"owner 7","name":"b","kind":"lock","held":{"name":"a","kind":"lock"}})");
+}
+
+// The middle step blocks the victim by its position in the queue, and holds nothing.
+TEST(HttpDashboard, the_deadlock_log_distinguishes_holders_from_earlier_waiters) {
+  HttpService service;
+  for (const auto lease : {7U, 8U, 9U}) {
+    service.grant_lease(lease);
+  }
+  service.acquire(7, {lock("a", LockMode::shared)});
+  service.acquire(9, {lock("b")});
+  service.acquire(8, {lock("a"), lock("b")});
+  service.acquire(9, {lock("a", LockMode::shared)});
+
+  const auto page = body_of(service.get("/v1/deadlocks"));
+
+  EXPECT_HAS(page,
+             R"("owner":"owner 9","name":"a","kind":"lock","held":{"name":"b","kind":"lock"}},)");
+  EXPECT_HAS(page, R"("owner":"owner 8","name":"b","kind":"lock"})");
 }
 
 TEST(HttpDashboard, the_deadlock_log_keeps_the_latest_hundred) {
