@@ -144,8 +144,8 @@ Result<FencingToken> lock_items(Service& service, const AcquireSpec& spec, Lease
     }
     // The reply comes at the end of the wait.
     constexpr milliseconds reply_time{5000};
-    reply = service.ask<v1::LockResponse>("LockService/Lock", request,
-                                          spec.wait ? *spec.wait + reply_time : wait_max);
+    reply = service.ask<v1::LockResponse>(
+        "LockService/Lock", request, {.timeout = spec.wait ? *spec.wait + reply_time : wait_max});
   } else {
     reply = service.ask<v1::LockResponse>(
         "LockService/TryLock", request_for<v1::TryLockRequest>(service, spec, lease, owner));

@@ -44,7 +44,7 @@ TEST(MemoryStore, applies_commands_to_the_state_machine_and_notifies_listeners) 
   EXPECT_EQ(diary.types, std::vector{core::EventType::granted});
   store.look([](const server::View& view) {
     EXPECT_EQ(view.state.locks.locks().size(), 1U);
-    EXPECT_EQ(view.log.applied, 2U);
+    EXPECT_EQ(view.log.applied_index, 2U);
   });
 }
 

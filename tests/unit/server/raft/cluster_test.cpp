@@ -186,7 +186,7 @@ TEST_F(RaftCluster, a_member_with_an_old_log_is_brought_up_by_a_snapshot) {
   start(eager(behind));
 
   EXPECT_TRUE(test::eventually([&] { return agree(); }));
-  EXPECT_GE(peek(*nodes.at(behind - 1)).snapshot, 50U);
+  EXPECT_GE(peek(*nodes.at(behind - 1)).snapshot_index, 50U);
 }
 
 /// A cluster with a member that needs a snapshot to catch up.
@@ -229,7 +229,7 @@ TEST_F(RaftClusterBehind, a_leader_whose_snapshot_is_damaged_sends_a_new_one) {
   start(eager(behind));
 
   EXPECT_TRUE(test::eventually([&] { return agree(); })) << reports.all();
-  EXPECT_GT(peek(*nodes.at(behind - 1)).snapshot, 50U);
+  EXPECT_GT(peek(*nodes.at(behind - 1)).snapshot_index, 50U);
   EXPECT_TRUE(is_unreadable_reported()) << reports.all();
 }
 

@@ -204,10 +204,10 @@ TEST_P(RaftNode, a_snapshot_on_request_cuts_the_log) {
   const auto index = client.take_snapshot();
 
   ASSERT_TRUE(index.has_value()) << index.error().detail;
-  EXPECT_EQ(*index, before.applied);
+  EXPECT_EQ(*index, before.applied_index);
   const auto after = client.position();
-  EXPECT_EQ(after.snapshot, *index);
-  EXPECT_GT(after.first, before.first);
+  EXPECT_EQ(after.snapshot_index, *index);
+  EXPECT_GT(after.first_index, before.first_index);
   EXPECT_TRUE(test::eventually([&] { return client.position().log_bytes < before.log_bytes; }));
   EXPECT_EQ(client.take_snapshot().value(), *index) << "no new entries, no new snapshot";
 }
