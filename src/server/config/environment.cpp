@@ -49,9 +49,9 @@ std::string unknown(std::string_view variable) {
 }  // namespace
 
 std::span<const std::string_view> command_variables() {
-  static constexpr std::array<std::string_view, 6> all{"TENURE_URL",       "TENURE_AUTH_TOKEN",
-                                                       "TENURE_AUTH_FILE", "TENURE_NAME",
-                                                       "TENURE_TOKEN",     "TENURE_LEASE_MS"};
+  static constexpr std::array<std::string_view, 8> all{
+      "TENURE_URL",       "TENURE_CONFIG", "TENURE_CONTEXT", "TENURE_AUTH_TOKEN",
+      "TENURE_AUTH_FILE", "TENURE_NAME",   "TENURE_TOKEN",   "TENURE_LEASE_MS"};
   return all;
 }
 
