@@ -27,8 +27,11 @@ Result<std::unique_ptr<HeldLock>> to_handle(Result<AnyGuard> guard) {
 /// queue, so other waiters are not delayed by a request that would leave at once.
 Result<std::unique_ptr<HeldLock>> lock_names_of(const Client& client, const AcquireSpec& spec,
                                                 std::stop_token cancel) {
-  LockOptions options{
-      .ttl = spec.ttl, .max_wait = spec.wait, .fairness = spec.fairness, .metadata = spec.metadata};
+  LockOptions options{.ttl = spec.ttl,
+                      .max_wait = spec.wait,
+                      .hold_at_least = spec.hold_at_least,
+                      .fairness = spec.fairness,
+                      .metadata = spec.metadata};
   const bool may_wait = !spec.wait || spec.wait->count() > 0;
   if (spec.permits) {
     const auto semaphore = client.semaphore(spec.names.front(), *spec.permits, std::move(options));
@@ -69,6 +72,31 @@ Result<std::optional<SemaphoreSize>> permits_of(const Arguments& arguments) {
   }
   return SemaphoreSize{.capacity = static_cast<std::uint32_t>(**capacity),
                        .taken_at_once = static_cast<std::uint32_t>(permits->value_or(1))};
+}
+
+/// Parses --at-least and --every into `spec`.
+Result<void> parse_interval(const Arguments& arguments, AcquireSpec& spec) {
+  const auto at_least = arguments.duration("--at-least");
+  const auto every = arguments.duration("--every");
+  if (!at_least || !every) {
+    return std::unexpected(!at_least ? at_least.error() : every.error());
+  }
+  if (!*at_least && !*every) {
+    return {};
+  }
+  if (*at_least && *every) {
+    return fail(Errc::invalid_argument, "--at-least and --every exclude each other");
+  }
+  if (at_least->value_or(every->value_or(std::chrono::milliseconds::zero())) ==
+      std::chrono::milliseconds::zero()) {
+    return fail(Errc::invalid_argument, "--at-least and --every need a positive duration");
+  }
+  if (!spec.items.empty()) {
+    return fail(Errc::invalid_argument, "--at-least and --every need names in mode S or X");
+  }
+  spec.hold_at_least = at_least->value_or(spec.hold_at_least);
+  spec.every = *every;
+  return {};
 }
 
 }  // namespace
@@ -152,6 +180,9 @@ Result<AcquireSpec> parse_acquire_spec(const Arguments& arguments) {
   if (arguments.has("--barging") &&
       (spec.names.size() > 1 || *mode != "X" || spec.permits || !spec.items.empty())) {
     return fail(Errc::invalid_argument, "--barging needs one name in exclusive mode");
+  }
+  if (auto interval = parse_interval(arguments, spec); !interval) {
+    return std::unexpected(std::move(interval).error());
   }
   // Zero milliseconds and --no-wait mean the same; no value means to wait without limit.
   spec.wait = arguments.has("--no-wait") ? std::optional(std::chrono::milliseconds::zero()) : *wait;

@@ -31,6 +31,8 @@ struct AcquireSpec {
   std::optional<std::chrono::milliseconds>
       wait{};  ///< Wait timeout; none: wait forever; 0: do not wait.
   std::chrono::milliseconds ttl = LockOptions{}.ttl;
+  std::chrono::milliseconds hold_at_least{};         ///< As in LockOptions.
+  std::optional<std::chrono::milliseconds> every{};  ///< Minimum time between two starts.
   std::string metadata{};
 };
 

@@ -11,6 +11,7 @@
 #include "cli/conflict.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/output.hpp"
+#include "cli/period.hpp"
 #include "cli/retry.hpp"
 #include "cli/service.hpp"
 
@@ -33,6 +34,19 @@ HoldAttempt not_held(const Error& error, const AcquireSpec& spec, const Argument
     print_error("not acquired: " + (error.code == Errc::deadlock
                                         ? plain(joined(spec.names, ", ")) + ": " + to_string(error)
                                         : conflict_text(arguments, client, lock_names(spec))));
+  }
+  return {.is_busy = true, .exit_code = code(ExitCode::busy)};
+}
+
+/// Ends an attempt whose job has started less than --every ago; also after another error.
+HoldAttempt not_due(const Error& error, const AcquireSpec& spec, const Arguments& arguments,
+                    const Client& client) {
+  if (error != Errc::would_block) {
+    return {.exit_code = failed(error)};
+  }
+  if (format_of(arguments) != Format::quiet) {
+    print_error("not started: the last start was less than --every ago: " +
+                conflict_text(arguments, client, {period_name(spec)}));
   }
   return {.is_busy = true, .exit_code = code(ExitCode::busy)};
 }
@@ -95,6 +109,14 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
     auto attempt = not_held(held.error(), spec, arguments, *client);
     attempt.waited = waited();
     return attempt;
+  }
+  if (spec.every) {
+    // Under the lock, so that the job that the record describes has ended.
+    if (const auto begun = begin_period(*client, spec, *spec.every); !begun) {
+      auto attempt = not_due(begun.error(), spec, arguments, *client);
+      attempt.waited = waited();
+      return attempt;
+    }
   }
   return {.client = *std::move(client), .handle = *std::move(held), .waited = waited()};
 }

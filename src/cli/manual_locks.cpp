@@ -59,9 +59,13 @@ const std::vector<Option>& end_options() {
   return all;
 }
 
-/// Both lists, for `run`.
+/// Options of `run`: those above, and those of jobs that several machines start.
 std::vector<Option> run_options() {
   auto all = acquire_options();
+  all.push_back({"--at-least", "DURATION",
+                 "Keep the lock for this time after the grant, also if the command ends earlier"});
+  all.push_back({"--every", "DURATION",
+                 "Start the command at most once per this time, on all machines together"});
   all.insert(all.end(), end_options().begin(), end_options().end());
   return all;
 }
@@ -112,7 +116,12 @@ std::vector<Command> lock_commands() {
            "three tenths of the TTL are left, and SIGKILL before the lease ends. So the command "
            "has ended when the next holder starts, even if this process is stopped or killed. "
            "After a forced release, the group receives SIGKILL at once. The exit code is then 79. "
-           "--on-lost ignore lets the command continue without the lock.",
+           "--on-lost ignore lets the command continue without the lock.\n\n"
+           "For a job that several machines start at the same time: with --at-least, the lock "
+           "stays held after a short command, so that a machine whose clock is late does not run "
+           "it again. With --every, the lock NAME/started records the last start; a start within "
+           "that time ends with 75. The service keeps both for that time, also if this process "
+           "dies. Both need a service that can change TTLs: tenure://, redis:// or redlock://.",
        .words_max = names_max,
        .word = Word::lock,
        .runs = Runs::command_required,
@@ -121,6 +130,8 @@ std::vector<Command> lock_commands() {
                     {"tenure run -n reports/nightly ./report.sh",
                      "like flock -n: exit code 75 if another one runs"},
                     {"tenure run a b --wait 30s -- ./move.sh", "both locks, or neither after 30 s"},
+                    {"tenure run -n --at-least 4m reports ./report.sh",
+                     "from cron on every machine, every 5 minutes: one of them runs it"},
                     {"tenure run -n --at-most 2h backup ./backup.sh",
                      "a job that hangs does not keep the lock"},
                     {"tenure run --capacity 3 encode -- ./encode.sh", "at most three at a time"}},

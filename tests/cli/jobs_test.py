@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from command import (BUSY, LOST, TIMEOUT, UNREACHABLE, USAGE, Daemon, WithServer, eventually,
@@ -140,6 +141,58 @@ class Conflict(WithServer):
         self.assertIn("busy/c is held by ann and 2 more since ", err)
 
 
+class Interval(WithServer):
+    # A short job ran on every machine whose cron fired a moment after the first run had ended.
+    def test_at_least_keeps_the_lock_after_a_short_command(self):
+        machines = [self.outcome("run", "-n", "--at-least", "60s", "least/a", "--", "echo", "ran")
+                    for _ in range(3)]
+
+        self.assertEqual([(code, out) for code, out, _ in machines],
+                         [(0, "ran\n"), (BUSY, ""), (BUSY, "")])
+        self.assertIn("least/a is held by", machines[1][2])
+
+    def test_the_lock_is_free_after_the_minimum_time(self):
+        began = time.monotonic()
+        self.output("run", "--at-least", "700ms", "--ttl", "60s", "least/b", "true")
+
+        self.assertEqual(self.output("run", "--wait", "20s", "least/b", "echo", "ran"), "ran\n")
+        self.assertGreaterEqual(time.monotonic() - began, 0.7)
+
+    def test_at_least_holds_when_the_process_dies(self):
+        process = self.begin("run", "--at-least", "60s", "--ttl", "1s", "least/c", "--", "sh", "-c",
+                             "echo ready; cat", stdin=subprocess.PIPE)
+        self.line_of(process)
+        process.kill()
+        process.communicate()
+
+        # Longer than the TTL: without the option the lock would be free.
+        code, _, _ = self.outcome("run", "--wait", "1500ms", "least/c", "true")
+        self.assertEqual(code, BUSY)
+
+    def test_every_starts_a_job_once_per_period_and_keeps_its_lock_free(self):
+        self.assertEqual(self.output("run", "--every", "60s", "every/a", "echo", "ran"), "ran\n")
+        code, out, err = self.outcome("run", "--every", "60s", "every/a", "echo", "never")
+
+        self.assertEqual((code, out), (BUSY, ""))
+        self.assertIn("the last start was less than --every ago: every/a/started is held by", err)
+        self.assertEqual(self.held("every/a"), [])
+        self.assertEqual(self.outcome("run", "-E", "9", "--every", "60s", "every/a", "true")[0], 9)
+        self.assertEqual(self.output("run", "-n", "every/a", "echo", "ran"), "ran\n")
+
+    def test_every_allows_a_start_after_the_period(self):
+        self.output("run", "--every", "300ms", "every/b", "true")
+        self.output("wait", "every/b/started")
+
+        self.assertEqual(self.output("run", "--every", "300ms", "every/b", "echo", "ran"), "ran\n")
+
+    def test_invalid_intervals_are_usage_errors(self):
+        for options in (["--at-least", "0"], ["--every", "0"], ["--at-least", "x"],
+                        ["--at-least", "1s", "--every", "1s"], ["--every", "25h"],
+                        ["--mode", "U", "--every", "1s"]):
+            code, out, err = self.outcome("run", "interval/a", *options, "--", "echo", "ran")
+            self.assertEqual((code, out), (USAGE, ""), f"{options} {err}")
+
+
 class Restart(unittest.TestCase):
     """A server that is not running yet, or restarts."""
 
@@ -192,6 +245,19 @@ class Restart(unittest.TestCase):
 
         self.assertEqual((waiting.communicate(timeout=TIMEOUT)[0], waiting.returncode),
                          ("second\n", 0))
+
+    # The server remembers the start of a period.
+    def test_the_start_of_a_period_survives_a_crash_of_the_server(self):
+        self.daemon.start()
+        first = self.begin("run", "--every", "60s", "restart/c", "--", "echo", "ran")
+        self.assertEqual(first.communicate(timeout=TIMEOUT)[0], "ran\n")
+        self.daemon.kill()
+        self.daemon.start()
+
+        second = self.begin("run", "--wait", "25s", "--every", "60s", "restart/c", "--", "echo",
+                            "never")
+        out, err = second.communicate(timeout=TIMEOUT)
+        self.assertEqual((second.returncode, out), (BUSY, ""), err)
 
     def test_an_unreachable_server_gives_69_after_the_wait(self):
         for words in (["run", "--wait", "300ms", "a", "--", "true"],
