@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Runs a cron job that never overlaps, on any machine and for any duration.
+# Runs a cron job once per interval, on any machine; runs never overlap.
 #   never_overlap.sh LOCK COMMAND [ARGUMENTS]
 #
 # In the crontab of every machine that may run it:
 #   TENURE_URL=tenure://db1:7420,db2:7420,db3:7420
+#   AT_LEAST=4m
 #   */5 * * * * never_overlap.sh cron/report /usr/local/bin/report --daily
+#
+# AT_LEAST keeps the lock for that time, also after a short job, so that a machine whose clock is
+# late does not run it again: more than the clock difference, less than the interval. Default: none.
 #
 # One machine acquires the lock and runs the command; the others skip this run, which is not an
 # error. If the lock is lost (network failure, forced release), the command is terminated before
@@ -19,11 +23,11 @@ shift
 log() { echo "$(date --utc +%FT%TZ) $lock: $*" >&2; }
 
 # --ttl: how long a crashed machine blocks the others; within it two renewals may fail.
-tenure run --no-wait --ttl "${TTL:-30s}" --metadata "cron on $(hostname)" "$lock" -- "$@"
+tenure run --no-wait --ttl "${TTL:-30s}" ${AT_LEAST:+--at-least "$AT_LEAST"} --metadata "cron on $(hostname)" "$lock" -- "$@"
 code=$?
 case $code in
   75)
-    log "skipped: it still runs on another machine ($(tenure show "$lock" | head -1 | cut -f2))"
+    log "skipped: it runs, or has just run, on another machine ($(tenure show "$lock" | head -1 | cut -f2))"
     exit 0
     ;;
   79) log "the lock was lost; the command was terminated" ;;

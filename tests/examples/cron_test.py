@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -40,12 +41,25 @@ class Cron(WithServer):
 
         code, out, err = self.outcome_of(self.start("cron/overlap", "echo", "ran"))
         self.assertEqual((code, out), (0, ""), err)
-        self.assertIn("cron/overlap: skipped: it still runs on another machine", err)
+        self.assertIn("cron/overlap: skipped: it runs, or has just run, on another machine", err)
 
         code, out, err = self.outcome_of(first)
         self.assertEqual((code, out), (0, "done\n"), err)
         code, out, err = self.outcome_of(self.start("cron/overlap", "echo", "ran"))
         self.assertEqual((code, out, err), (0, "ran\n", ""))
+
+    # The job ends before the next machine starts it, 400 ms later.
+    def test_three_machines_with_late_clocks_run_a_short_job_once(self):
+        outcomes = []
+        for _ in range(3):
+            began = time.monotonic()
+            machine = self.start("cron/short", "echo", "ran", AT_LEAST="30s")
+            outcomes.append(self.outcome_of(machine))
+            eventually(lambda began=began: time.monotonic() - began > 0.4, "400 ms have passed")
+
+        self.assertEqual([(code, out) for code, out, _ in outcomes],
+                         [(0, "ran\n"), (0, ""), (0, "")])
+        self.assertIn("skipped", outcomes[1][2])
 
     def test_a_lost_lock_terminates_the_command_with_79(self):
         losing, child = self.running("cron/lost")
