@@ -23,11 +23,14 @@ shift
 log() { echo "$(date --utc +%FT%TZ) $lock: $*" >&2; }
 
 # --ttl: how long a crashed machine blocks the others; within it two renewals may fail.
-tenure run --no-wait --ttl "${TTL:-30s}" ${AT_LEAST:+--at-least "$AT_LEAST"} --metadata "cron on $(hostname)" "$lock" -- "$@"
+options=(--no-wait --ttl "${TTL:-30s}" --metadata "cron on $(hostname)")
+[[ -z ${AT_LEAST:-} ]] || options+=(--at-least "$AT_LEAST")
+tenure run "${options[@]}" "$lock" -- "$@"
 code=$?
 case $code in
   75)
-    log "skipped: it runs, or has just run, on another machine ($(tenure show "$lock" | head -1 | cut -f2))"
+    holder=$(tenure show "$lock" | head -1 | cut -f2)
+    log "skipped: it runs, or has just run, on another machine ($holder)"
     exit 0
     ;;
   79) log "the lock was lost; the command was terminated" ;;

@@ -1,10 +1,10 @@
-#include "server/raft/versions.hpp"
-
 #include <chrono>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "server/raft/versions.hpp"
 
 namespace tenure::server::raft {
 namespace {
