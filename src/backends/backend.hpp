@@ -94,7 +94,7 @@ struct ReleaseRequest {
 /// Whether the client still looks after a lease.
 enum class LeaseTracking : std::uint8_t {
   kept,
-  ended,  ///< No longer: neither renewals nor the destructor affect it, and its TTL ends it.
+  ended,  ///< No longer: after this request its TTL ends it, and the destructor does not.
 };
 
 /// Renews a lease and changes its TTL.

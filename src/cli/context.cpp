@@ -133,8 +133,17 @@ Result<void> apply_context(Arguments& arguments) {
                                             (path ? path->string() : "a configuration file") +
                                             "; contexts: " + names_of(*contexts));
   }
-  // insert() keeps the options of the command line.
-  arguments.options.insert(found->second.begin(), found->second.end());
+  // Without it, the token of the context would be sent to the server of TENURE_URL.
+  if (!found->second.contains("--url")) {
+    return fail(Errc::invalid_argument, "the context \"" + name + "\" has no url");
+  }
+  for (const auto& [option, value] : found->second) {
+    // The lease has an owner.
+    if (option != "--owner" || !arguments.has("--lease")) {
+      // Options of the command line take precedence.
+      arguments.options.try_emplace(option, value);
+    }
+  }
   return {};
 }
 

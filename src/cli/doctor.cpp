@@ -308,10 +308,11 @@ std::string_view word_of(Finding finding) {
 void print_checks(const std::vector<Check>& checks) {
   Table table({"FINDING", "CHECK", "DETAIL"});
   for (const auto& check : checks) {
-    const auto color = check.finding == Finding::good      ? Color::green
-                       : check.finding == Finding::warning ? Color::yellow
-                                                           : Color::red;
-    table.add({colored(color, word_of(check.finding)), check.what, sanitized(check.detail)});
+    const auto color = check.finding == Finding::good  ? Color::green
+                       : check.finding == Finding::bad ? Color::red
+                                                       : Color::yellow;
+    table.add(
+        {colored(color, word_of(check.finding)), sanitized(check.what), sanitized(check.detail)});
     if (!check.advice.empty()) {
       table.add({"", "", colored(Color::bold, "advice: ") + check.advice});
     }

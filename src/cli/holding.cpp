@@ -100,23 +100,19 @@ HoldAttempt hold(const Arguments& arguments, const AcquireSpec& spec, const Sign
         return acquire(*client, rest, arguments, cancel.get_token());
       },
       cancel.get_token());
+  // Under the lock, so that the job that the record describes has ended.
+  const auto begun =
+      held && spec.every && signal == 0 ? begin_period(*client, spec, *spec.every) : Result<void>();
   // Even if the lock was granted at the same time: the user has asked to stop. The handle is
   // destroyed, which releases the lock.
   if (signal != 0) {
     return {.exit_code = code(ExitCode::signalled) + signal};
   }
-  if (!held) {
-    auto attempt = not_held(held.error(), spec, arguments, *client);
+  if (!held || !begun) {
+    auto attempt = !held ? not_held(held.error(), spec, arguments, *client)
+                         : not_due(begun.error(), spec, arguments, *client);
     attempt.waited = waited();
     return attempt;
-  }
-  if (spec.every) {
-    // Under the lock, so that the job that the record describes has ended.
-    if (const auto begun = begin_period(*client, spec, *spec.every); !begun) {
-      auto attempt = not_due(begun.error(), spec, arguments, *client);
-      attempt.waited = waited();
-      return attempt;
-    }
   }
   return {.client = *std::move(client), .handle = *std::move(held), .waited = waited()};
 }

@@ -35,6 +35,8 @@ Program program_of(const Arguments& arguments, const AcquireSpec& spec, const He
   // Nested commands do not see the options of this process, and could not log in otherwise.
   if (const auto file = arguments.text("--token-file")) {
     program.environment.push_back("TENURE_AUTH_FILE=" + *file);
+    // An empty variable counts as unset. A token for another server would take precedence.
+    program.environment.push_back("TENURE_AUTH_TOKEN=");
   }
   return program;
 }

@@ -245,8 +245,13 @@ class Service::Connection {
     loop_.restart();
     // The handler does nothing: it only ends run_one_until() on this thread.
     const std::stop_callback wake(cancel_, [this] { boost::asio::post(loop_, [] {}); });
-    while (!is_done() && !cancel_.stop_requested() && Clock::now() < deadline &&
-           loop_.run_one_until(deadline) > 0) {
+    while (!is_done() && !cancel_.stop_requested() && Clock::now() < deadline && !loop_.stopped()) {
+      loop_.run_one_until(std::min(deadline, Clock::now() + liveness_interval));
+      // A server whose machine has failed sends nothing. The check closes the channel then, which
+      // ends its calls.
+      if (channel_) {
+        channel_->check(Clock::now());
+      }
     }
   }
 
@@ -294,6 +299,8 @@ class Service::Connection {
     }
   }
 
+  /// Interval of the checks whether the server is still there.
+  static constexpr std::chrono::milliseconds liveness_interval{1000};
   /// Detail before the first failure; marks that no attempt has failed yet.
   static constexpr auto none = "no server replies";
   backends::Servers servers_;

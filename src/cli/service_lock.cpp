@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -136,6 +137,7 @@ class LeasedLock final : public HeldLock {
 Result<FencingToken> lock_items(Service& service, const AcquireSpec& spec, LeaseId lease,
                                 const std::string& owner) {
   const bool may_wait = !spec.wait || spec.wait->count() > 0;
+  const auto began = std::chrono::steady_clock::now();
   Result<v1::LockResponse> reply = fail(Errc::unavailable, "no reply");
   if (may_wait) {
     auto request = request_for<v1::LockRequest>(service, spec, lease, owner);
@@ -149,6 +151,11 @@ Result<FencingToken> lock_items(Service& service, const AcquireSpec& spec, Lease
   } else {
     reply = service.ask<v1::LockResponse>(
         "LockService/TryLock", request_for<v1::TryLockRequest>(service, spec, lease, owner));
+  }
+  // A failover restarts the timeout at the server, but not that of the user.
+  if (!reply && reply.error() == Errc::unavailable && spec.wait &&
+      std::chrono::steady_clock::now() >= began + *spec.wait) {
+    return fail(Errc::timed_out, reply.error().detail);
   }
   if (!reply) {
     return std::unexpected(std::move(reply).error());
@@ -170,8 +177,17 @@ Result<std::unique_ptr<HeldLock>> lock_items(const Client& client, const Acquire
   if (!lease) {
     return std::unexpected(std::move(lease).error());
   }
-  service->cancel_with(std::move(cancel));
+  // The end of the lease ends the wait, too: the service counts it no longer.
+  std::stop_source end_of_wait;
+  const std::function<void()> end = [&] { end_of_wait.request_stop(); };
+  const std::stop_callback on_cancel(std::move(cancel), end);
+  const std::stop_callback on_lease_end(lease->lost(), end);
+  service->cancel_with(end_of_wait.get_token());
   const auto token = lock_items(*service, spec, lease->id(), client.owner());
+  // Nothing was held, so this is no loss of a lock.
+  if (!token && (token.error() == Errc::lease_lost || !lease->is_alive())) {
+    return fail(Errc::unavailable, "the lease ended while the request waited; retry");
+  }
   if (!token) {
     return std::unexpected(token.error());
   }

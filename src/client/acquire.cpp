@@ -94,9 +94,10 @@ Acquired finish(const LockSpec& spec, PendingAcquire& pending, sys::BootTime beg
   return hold;
 }
 
-/// TTL of a lease whose hold must last for LockOptions::hold_at_least.
+/// TTL of a lease whose hold must last for LockOptions::hold_at_least. The local validity must not
+/// end earlier: the client revokes a lease that has expired by its own clock.
 std::chrono::milliseconds longest_ttl(const LockSpec& spec) {
-  return std::max(spec.ttl, spec.hold_at_least);
+  return std::max(spec.ttl, ttl_for(spec.hold_at_least));
 }
 
 /// Completes a grant with LockOptions::hold_at_least: `renewed` is the reply to a renewal with
@@ -156,7 +157,8 @@ bool pause(std::chrono::nanoseconds length, const std::stop_token& cancel) {
 }
 
 /// Renewal for LockOptions::hold_at_least after a grant, without a blocked thread. The first of its
-/// reply and its timeout counts. Owned by the callback of the backend.
+/// reply and its timeout counts. Owned by the callback of the backend; keeps the session alive
+/// until it is settled.
 struct AsyncRenewal {
   std::shared_ptr<const LockSpec> spec;
   std::shared_ptr<Hold> hold;
@@ -164,32 +166,42 @@ struct AsyncRenewal {
   sys::BootTime granted;
   std::atomic<bool> is_settled = false;
 
+  /// REQUIRES: the caller keeps the session alive during the call.
   static void start(std::shared_ptr<const LockSpec> spec, std::shared_ptr<Hold> hold,
                     std::move_only_function<void(Acquired)> done) {
     auto& session = *spec->session;
     const auto granted = session.clock().now();
     const auto ttl = longest_ttl(*spec);
+    // A copy: the timer may settle the renewal before set_ttl() is called.
+    const auto lease = hold->lease();
+    const std::weak_ptr<Dependent> owner = hold;
     const auto renewal =
         std::make_shared<AsyncRenewal>(std::move(spec), std::move(hold), std::move(done), granted);
+    // No thread waits for the reply, so another one has to run the event loop.
+    session.backend().parker().begin_background();
     session.renewer().call_at(
-        granted + session.request_timeout(), renewal->hold, [weak = std::weak_ptr(renewal)] {
+        granted + session.request_timeout(), owner, [weak = std::weak_ptr(renewal)] {
           if (const auto waiting = weak.lock()) {
-            settle(waiting, fail(Errc::unavailable, "no reply to the renewal after the grant"));
+            settle(*waiting, fail(Errc::unavailable, "no reply to the renewal after the grant"));
           }
         });
-    session.renewer().set_ttl(
-        renewal->hold->lease(), session.fresh_request(), ttl,
-        [renewal](Result<void> answer) { settle(renewal, std::move(answer)); });
+    session.renewer().set_ttl(lease, session.fresh_request(), ttl, [renewal](Result<void> answer) {
+      settle(*renewal, std::move(answer));
+    });
   }
 
-  /// On any thread; `done` runs on the callback thread.
-  static void settle(const std::shared_ptr<AsyncRenewal>& renewal, Result<void> answer) {
-    if (renewal->is_settled.exchange(true)) {
+  /// On any thread; `done` runs on the callback thread. The session moves to that job: whatever
+  /// thread drops the renewal later must not destroy the session.
+  static void settle(AsyncRenewal& renewal, Result<void> answer) {
+    if (renewal.is_settled.exchange(true)) {
       return;
     }
-    renewal->spec->session->callbacks().post([renewal, answer = std::move(answer)]() mutable {
-      std::exchange(renewal->done, {})(finish_renewal(*renewal->spec, std::move(renewal->hold),
-                                                      std::move(answer), renewal->granted));
+    auto& session = *renewal.spec->session;
+    session.backend().parker().end_background();
+    session.callbacks().post([spec = std::move(renewal.spec), hold = std::move(renewal.hold),
+                              done = std::move(renewal.done), granted = renewal.granted,
+                              answer = std::move(answer)]() mutable {
+      done(finish_renewal(*spec, std::move(hold), std::move(answer), granted));
     });
   }
 };

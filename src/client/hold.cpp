@@ -134,8 +134,9 @@ std::optional<Result<void>> Hold::unlock_async(backends::Backend::Done<void> don
     parker.end_background();
     return answer;
   }
-  // The end of the lease may have been reported before releasing_ was set, and is not repeated.
-  if (lease_->has_ended()) {
+  // The loss of the lease may have been reported before releasing_ was set, and is not repeated. An
+  // end that is no loss is followed by the reply to the release.
+  if (lease_->is_lost()) {
     settle_release(unanswered());
   }
   return std::nullopt;

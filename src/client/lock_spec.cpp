@@ -7,6 +7,7 @@
 #include "client/factory.hpp"
 #include "client/session.hpp"
 #include "client/shared_lease.hpp"
+#include "client/validity.hpp"
 #include "sys/escape.hpp"
 
 namespace tenure::detail {
@@ -160,10 +161,12 @@ std::optional<Error> check_items(const std::vector<Item>& items, const Session& 
 std::optional<Error> check_hold_at_least(const LockOptions& options,
                                          const backends::Limits& limits) {
   const auto at_least = options.hold_at_least;
-  if (at_least < std::chrono::milliseconds::zero() || at_least > limits.ttl_max) {
-    return invalid("hold_at_least must be from 0 to " + std::to_string(limits.ttl_max.count()) +
-                   " ms, the longest TTL of this service; got " + std::to_string(at_least.count()) +
-                   " ms");
+  const auto longest =
+      limits.ttl_max - std::chrono::ceil<std::chrono::milliseconds>(drift_margin(limits.ttl_max));
+  if (at_least < std::chrono::milliseconds::zero() || at_least > longest) {
+    return invalid("hold_at_least must be from 0 to " + std::to_string(longest.count()) +
+                   " ms, the longest TTL of this service less a margin for clock drift; got " +
+                   std::to_string(at_least.count()) + " ms");
   }
   if (at_least > std::chrono::milliseconds::zero() && options.lease) {
     return invalid("hold_at_least needs a lease of its own; remove LockOptions::lease");

@@ -22,6 +22,14 @@ namespace tenure::detail {
   return sent + ttl - drift_margin(ttl);
 }
 
+/// Shortest TTL of a lease that is valid for at least this time by the local clock: the solution of
+/// length = ttl - drift_margin(ttl), rounded up.
+[[nodiscard]] constexpr std::chrono::milliseconds ttl_for(
+    std::chrono::milliseconds length) noexcept {
+  const auto scaled = (length.count() + 2) * 100;
+  return std::chrono::milliseconds((scaled + 98) / 99);
+}
+
 /// Start of the risk: two thirds of the TTL. At the default of three renewals per TTL, the first
 /// one is then overdue by a whole interval.
 [[nodiscard]] constexpr sys::BootTime at_risk_from(sys::BootTime sent,

@@ -43,9 +43,20 @@ class HoldAtLeastContract : public Contract {
 
 /// Result of a coroutine.
 struct Outcome {
-  steady_clock::duration left{};  ///< Time until the end of the lease after the grant.
+  steady_clock::duration left{};           ///< Time until the end of the lease after the grant.
+  std::optional<Result<void>> unlocked{};  ///< Absent without a grant.
   std::atomic<bool> is_done = false;
 };
+
+Detached lock_and_unlock(Mutex mutex, std::shared_ptr<Outcome> outcome) {
+  {
+    auto guard = co_await mutex.lock_async();
+    if (guard) {
+      outcome->unlocked = co_await guard->unlock_async();
+    }
+  }
+  outcome->is_done = true;
+}
 
 Detached lock_and_measure(Mutex mutex, std::shared_ptr<Outcome> outcome) {
   auto guard = co_await mutex.lock_async();
@@ -98,6 +109,54 @@ TEST_P(HoldAtLeastContract, an_unlock_after_the_minimum_time_frees_the_lock_at_o
   EXPECT_TRUE(guard.unlock());
 
   EXPECT_TRUE(bob.mutex("a").try_lock());
+}
+
+// The local validity ends before the TTL, and the client revokes a lease that has expired locally.
+TEST_P(HoldAtLeastContract, a_hold_without_renewals_lasts_for_the_minimum_time) {
+  if (!is_supported()) {
+    return;
+  }
+  const auto before = steady_clock::now();
+  auto guard = ann.mutex("a", {.ttl = 200ms, .renewals_per_ttl = 0, .hold_at_least = minimum})
+                   .lock()
+                   .value();
+  EXPECT_GE(guard.valid_until(), before + minimum);
+
+  expect_free_at_minimum(before);
+
+  EXPECT_EQ(guard.state(), GuardState::lost);
+}
+
+// The service confirms the last renewal; its lease has ended for the client by then.
+TEST_P(HoldAtLeastContract, an_early_unlock_of_a_coroutine_succeeds) {
+  if (!is_supported()) {
+    return;
+  }
+  const auto outcome = std::make_shared<Outcome>();
+  lock_and_unlock(ann.mutex("a", options()), outcome);
+
+  ASSERT_TRUE(eventually([&] { return outcome->is_done.load(); }));
+  ASSERT_TRUE(outcome->unlocked);
+  EXPECT_TRUE(outcome->unlocked->has_value()) << to_string(outcome->unlocked->error());
+  EXPECT_EQ(bob.mutex("a").try_lock().error(), Errc::would_block);
+}
+
+// A coroutine whose renewal gets no reply must not keep the client alive, nor destroy it on a
+// thread of its own. The lock is not left without an owner.
+TEST_P(HoldAtLeastContract, a_coroutine_without_a_reply_fails_and_frees_the_lock) {
+  if (!is_supported()) {
+    return;
+  }
+  const auto network = std::make_shared<Network>();
+  network->loses_ttl_changes = true;
+  const auto outcome = std::make_shared<Outcome>();
+  lock_and_unlock(connect({.owner = "cut", .request_timeout = 1s}, network).mutex("a", options()),
+                  outcome);
+
+  ASSERT_TRUE(eventually([&] { return outcome->is_done.load(); }));
+
+  EXPECT_FALSE(outcome->unlocked);
+  EXPECT_TRUE(bob.mutex("a").try_lock_for(test_timeout));
 }
 
 // A waiter's lease is renewed while it waits, so at the grant less than a TTL may be left.

@@ -14,13 +14,15 @@
 namespace tenure::test {
 
 /// Decorator that simulates a network: while it is silent, nothing arrives and nothing returns;
-/// while it is slow, grants are delayed and cancellations do not reach the service.
+/// while it is slow, grants are delayed and cancellations do not reach the service. It can also
+/// lose changes of a TTL only.
 class SilentBackend : public backends::Backend, private backends::Listener {
  public:
   /// Shared with the test.
   struct Network {
     std::atomic<bool> is_silent = false;
     std::atomic<bool> is_slow = false;
+    std::atomic<bool> loses_ttl_changes = false;
 
     [[nodiscard]] std::size_t kept() {
       const sys::MutexGuard lock(mutex);
@@ -78,7 +80,9 @@ class SilentBackend : public backends::Backend, private backends::Listener {
     }
   }
   void set_ttl(backends::TtlRequest request, Done<void> done) override {
-    if (!swallow(done)) {
+    if (network_->loses_ttl_changes) {
+      keep(done);
+    } else if (!swallow(done)) {
       inner_->set_ttl(request, heard(std::move(done)));
     }
   }
@@ -124,9 +128,14 @@ class SilentBackend : public backends::Backend, private backends::Listener {
     if (!network_->is_silent) {
       return false;
     }
+    keep(done);
+    return true;
+  }
+  /// Leaves the request without a reply until this backend is destroyed.
+  template <class T>
+  void keep(Done<T>& done) {
     const sys::MutexGuard lock(mutex_);
     swallowed_.push_back([done = std::move(done)]() mutable { done(fail(Errc::unavailable)); });
-    return true;
   }
   /// The answer, unless it is lost on its way.
   template <class T>

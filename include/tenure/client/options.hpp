@@ -90,10 +90,11 @@ struct LockOptions {
 
   /// Minimum time that the lock stays held after the grant, even if it is released earlier or the
   /// process dies. For jobs that must not start twice when the clocks of their machines differ. An
-  /// earlier unlock() succeeds and leaves the lock to end at that time. A lock of a dead process
-  /// ends at most `hold_at_least` or `ttl` after its last renewal, whichever is longer. Costs one
-  /// more round trip per acquire. REQUIRES: not negative, at most the longest TTL of the service,
-  /// no `lease`. Errc::unsupported where a TTL cannot be changed (etcd://, zookeeper://).
+  /// earlier unlock() succeeds and leaves the lock to end at that time; later if the service cannot
+  /// be reached then. A lock of a dead process ends at most `hold_at_least` or `ttl` after its last
+  /// renewal, whichever is longer. Costs one more round trip per acquire. REQUIRES: not negative,
+  /// at most 98 % of the longest TTL of the service, no `lease`. Errc::unsupported where a TTL
+  /// cannot be changed (etcd://, zookeeper://).
   std::chrono::milliseconds hold_at_least = {};
 
   /// Lease that holds are attached to. It replaces `ttl` and `renewals_per_ttl`. Default: each hold

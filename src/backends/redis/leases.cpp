@@ -168,7 +168,7 @@ void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {
   lease->tracking = request.tracking;
   auto replied = [this, request, done = std::move(done)](const Result<Renewed>& renewed) mutable {
     if (request.tracking == LeaseTracking::ended) {
-      static_cast<void>(memberships_.take(request.lease));
+      static_cast<void>(take_lease(request.lease));
     }
     if (!renewed) {
       done(std::unexpected(renewed.error()));
@@ -193,12 +193,17 @@ void Locks::verify_holds() {
   router_.flush();
 }
 
-void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
+LeaseMemberships::Lease Locks::take_lease(LeaseId lease) {
   auto taken = memberships_.take(lease);
   for (const auto request : taken.waits) {
     settle({.lease = lease, .request = request},
            fail(Errc::lease_lost, "the lease of this wait ended; acquire again"));
   }
+  return taken;
+}
+
+void Locks::revoke(LeaseId lease, Backend::Done<void> done) {
+  const auto taken = take_lease(lease);
   const auto parts = std::make_shared<FanIn<void>>(std::move(done));
   for (const auto& [member_key, membership] : taken.memberships) {
     parts->add();
@@ -221,6 +226,12 @@ void Locks::end() {
     keys.push_back(key);
   }
   for (const auto& key : keys) {
+    const auto* const lease = memberships_.find(key.lease);
+    if (lease != nullptr && lease->tracking == LeaseTracking::ended) {
+      // To remove the wait of an upgrade would remove the hold that has to stay.
+      settle(key, std::unexpected(client_closed()));
+      continue;
+    }
     const auto member_key = waits_.at(key).member_key;
     const auto spec = waits_.at(key).request.spec;
     settle(key, std::unexpected(client_closed()));

@@ -141,6 +141,8 @@ class Locks {
   void settle(Waits::iterator it, Result<Granted> answer);
   /// Reply to leave.lua. `is_kept`: a grant that came before the cancellation stands.
   void leave_replied(const RequestKey& key, bool is_kept, const Result<Command::Response>& answer);
+  /// Removes the lease, and settles its waits as lost.
+  [[nodiscard]] LeaseMemberships::Lease take_lease(LeaseId lease);
   /// Sets needs_renewal for the requests of a lease whose replies are outstanding.
   void mark_waits_for_renewal(const LeaseMemberships::Lease& lease, LeaseId id);
   /// Clears needs_renewal for the requests of this member.

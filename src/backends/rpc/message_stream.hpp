@@ -36,7 +36,7 @@ class MessageStream final : public grpc::ClientCall {
     }
     // One arena per message avoids an allocation for each part. Protobuf aborts on an unaligned
     // buffer; zero-initialisation is not needed.
-    alignas(8) std::array<char, 16 * 1024> begin;  // NOLINT(*-member-init)
+    alignas(8) std::array<char, std::size_t{16} * 1024> begin;  // NOLINT(*-member-init)
     google::protobuf::Arena arena(begin.data(), begin.size());
     auto& message = *google::protobuf::Arena::CreateMessage<Message>(&arena);
     if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {

@@ -128,12 +128,29 @@ void SessionClient::submit(PendingCallPtr call) {
   submit(std::move(one));
 }
 
+namespace {
+
+/// Lease that the client no longer tracks after this call; 0: none.
+std::uint64_t untracked_by(const PendingCall& call) {
+  if (call.operation.has_revoke_lease()) {
+    return call.operation.revoke_lease().id();
+  }
+  const bool is_last = call.operation.has_set_ttl() && call.tracking == LeaseTracking::ended;
+  return is_last ? call.operation.set_ttl().lease_id() : 0;
+}
+
+}  // namespace
+
 // Leases and holds are tracked when a call is sent, not when it completes: a lease may exist at the
 // server although its reply was lost.
 void SessionClient::submit(std::vector<PendingCallPtr> calls) {
   std::vector<Id> ids;
   ids.reserve(calls.size());
   for (auto& call : calls) {
+    if (const auto lease = untracked_by(*call); lease != 0) {
+      // Now and not with the outcome, also if the call is rejected: a new stream must not renew it.
+      untrack(lease);
+    }
     if (stopped_ || rejection_) {
       fail_with(*call, stopped_ ? unavailable("the client is closed") : *rejection_);
       continue;
@@ -150,14 +167,8 @@ void SessionClient::submit(std::vector<PendingCallPtr> calls) {
       observe_ttl(std::chrono::milliseconds(grant.ttl_ms()));
     } else if (operation.has_set_ttl()) {
       observe_ttl(std::chrono::milliseconds(operation.set_ttl().ttl_ms()));
-      if (call->tracking == LeaseTracking::ended) {
-        untrack(operation.set_ttl().lease_id());
-      }
     } else if (operation.has_release()) {
       holds_.released(operation.release());
-    } else if (operation.has_revoke_lease()) {
-      // Now and not with the outcome: a new stream must not renew a lease that is being revoked.
-      untrack(operation.revoke_lease().id());
     }
     pending_.emplace(id, std::move(call));
     ids.push_back(id);
@@ -377,6 +388,11 @@ void SessionClient::complete_renewal(PendingCall& call, const v1::Renewed& renew
 
 void SessionClient::confirm_holds(const v1::Renewed& renewed) {
   for (const auto lease : renewed.unconfirmed()) {
+    // A lease that is no longer tracked has no known holds, and a confirmation without holds would
+    // end those that it has.
+    if (!leases_.contains(lease)) {
+      continue;
+    }
     auto call = std::make_unique<PendingCall>();
     auto& confirmation = *call->operation.mutable_confirm_holds();
     confirmation.set_lease_id(lease);

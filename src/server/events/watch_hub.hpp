@@ -63,14 +63,14 @@ class Watch {
   [[nodiscard]] std::optional<core::Revision> cancelled_at() const noexcept {
     return cancelled_at_;
   }
+  /// First revision that was not taken; `otherwise` if no events are pending.
+  [[nodiscard]] core::Revision resume_revision(core::Revision otherwise) const;
 
  private:
   friend class WatchHub;
 
   /// Queues the event if the watch wants it; cancels the watch if its buffer is full.
   void offer(std::shared_ptr<const core::Event> event);
-  /// First revision that was not taken; `otherwise` if no events are pending.
-  [[nodiscard]] core::Revision resume_revision(core::Revision otherwise) const;
 
   WatchSpec spec_;
   /// Notifies the reader; see WatchHub::add().

@@ -178,6 +178,9 @@ void WatchStream::cancel(WatchId id, const View& view) {
     reject(id, "unknown watch_id", {});
     return;
   }
+  // Events that were not sent yet are dropped.
+  const auto resume =
+      it->second.watch->resume_revision(core::Revision{view.state.revision.get() + 1});
   context_.watches.remove(it->second.watch);
   watches_.erase(it);
   v1::WatchResponse response;
@@ -185,7 +188,7 @@ void WatchStream::cancel(WatchId id, const View& view) {
   response.set_watch_id(id);
   response.set_cancelled(true);
   response.set_detail("cancelled by the client");
-  response.set_resume_revision(view.state.revision.get() + 1);
+  response.set_resume_revision(resume.get());
   send(std::move(response));
 }
 

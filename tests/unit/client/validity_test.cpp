@@ -25,6 +25,14 @@ TEST(Validity, a_lease_counts_from_before_the_request_is_sent) {
   EXPECT_EQ(valid_until(start, 10s), start + 10s - 102ms);
 }
 
+// A shorter one would let the client itself end a hold before LockOptions::hold_at_least.
+TEST(Validity, the_ttl_for_a_length_covers_the_length_and_no_more_than_needed) {
+  for (const auto length : {0ms, 1ms, 97ms, 98ms, 99ms, 700ms, 30'000ms, 600'001ms, 86'400'000ms}) {
+    EXPECT_GE(valid_until(start, ttl_for(length)), start + length) << length.count();
+    EXPECT_LT(valid_until(start, ttl_for(length) - 2ms), start + length) << length.count();
+  }
+}
+
 // 000.013, 002.099
 TEST(Validity, a_third_of_the_ttl_lies_between_renewals_and_a_third_after_the_warning) {
   EXPECT_EQ(renewal_interval(30s, 3), 10s);
