@@ -63,6 +63,32 @@ class Contexts(WithServer):
         self.assertEqual(self.ran("ls", "--url", self.url)[0], 0)
         self.assertEqual(self.ran("ls", TENURE_URL=self.url)[0], 0)
 
+    def test_a_context_without_a_url_is_a_usage_error(self):
+        self.write('[contexts.here]\ntoken_file = "/no/such/token"\n')
+
+        code, _, err = self.ran("ls", "--context", "here", TENURE_URL=self.url)
+        self.assertEqual(code, USAGE)
+        self.assertIn('the context "here" has no url', err)
+
+    # The lease has the owner.
+    def test_the_owner_of_a_context_does_not_contradict_a_lease(self):
+        self.write(f'context = "here"\n[contexts.here]\nurl = "{self.url}"\nowner = "ann"\n')
+        lease = self.ran("lease", "grant", "-o", "quiet")[1].strip()
+
+        self.assertEqual(self.ran("lock", "leased/context", "--lease", lease)[0], 0)
+
+    # A token for another server would take precedence over that of the context.
+    def test_a_nested_command_does_not_get_the_token_of_another_server(self):
+        token = pathlib.Path(self.file).with_name("token")
+        token.write_text("x" * 43 + "\n", encoding="utf-8")
+        self.write(f'context = "here"\n[contexts.here]\nurl = "{self.url}"\n'
+                   f'token_file = "{token}"\n')
+
+        shown = self.ran("run", "a", "--", "sh", "-c",
+                         'echo "[$TENURE_AUTH_TOKEN][$TENURE_AUTH_FILE]"',
+                         TENURE_AUTH_TOKEN="of-another-server")
+        self.assertEqual(shown[1], f"[][{token}]\n", shown)
+
     def test_a_wrong_file_or_an_unknown_context_is_a_usage_error_that_names_it(self):
         self.assertIn('no context "prod"', self.ran("ls", "--context", "prod")[2])
         self.assertIn("away, here", self.ran("ls", "--context", "prod")[2])

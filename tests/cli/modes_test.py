@@ -7,6 +7,7 @@ import signal
 import unittest
 
 from command import BUSY, LOST, TIMEOUT, USAGE, WithServer, eventually, is_alive
+from freezing_relay import FreezingRelay
 
 
 class Modes(WithServer):
@@ -83,6 +84,23 @@ class Modes(WithServer):
         self.assertEqual(waiting.communicate(timeout=TIMEOUT)[0], "")
         self.assertEqual(waiting.returncode, 128 + signal.SIGINT)
         eventually(lambda: "waits 1" not in self.output("show", "leave/mode"), "it has left")
+
+    # The wait was in a connection of its own that nothing checked: the lock was granted, renewed by
+    # the client library, and held without a command.
+    def test_a_wait_in_another_mode_survives_a_server_that_falls_silent(self):
+        relay = FreezingRelay(self.daemon.grpc_address)
+        self.addCleanup(relay.close)
+        holder = self.holding("-s", "silent/mode")
+        waiting = self.begin("run", "--mode", "IX", "--ttl", "60s", "silent/mode", "--", "echo",
+                             "ran", environment={"TENURE_URL": relay.url})
+        eventually(lambda: "waits 1" in self.output("show", "silent/mode"), "it waits")
+
+        relay.freeze()
+        holder.send_signal(signal.SIGTERM)
+
+        # A silent connection counts as dead after 15 s.
+        self.assertEqual((waiting.communicate(timeout=2 * TIMEOUT)[0], waiting.returncode),
+                         ("ran\n", 0))
 
     # The client library does not see such a hold, so its loss needs a check of its own.
     def test_a_forced_release_of_any_mode_kills_the_command(self):
