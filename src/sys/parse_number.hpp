@@ -13,9 +13,9 @@ namespace tenure::sys {
 template <std::integral Number>
 [[nodiscard]] std::optional<Number> parse_number(std::string_view text, int base = 10) noexcept {
   Number number{};
-  const auto* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number,
-                                             base);  // NOLINT(*-stringview-data-usage): has an end
+  const auto* const begin = text.data();
+  const auto* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, number, base);
   return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
 }
 

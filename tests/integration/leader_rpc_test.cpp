@@ -326,7 +326,7 @@ TEST_F(LeaderRpc, adding_a_member_with_an_invalid_id_or_address_names_the_field)
     return status.error_message();
   };
   v1::MemberAddRequest add;
-  EXPECT_TRUE(refused(add).starts_with("id: "));
+  EXPECT_TRUE(refused(add).starts_with("member id: "));
   add.set_id(4);
   EXPECT_TRUE(refused(add).starts_with("peer_address: "));
   add.set_peer_address("10.0.0.1:7422");

@@ -10,9 +10,11 @@
 #include <string_view>
 #include <vector>
 
+// NOLINTBEGIN(readability-identifier-naming): names of hiredis.
 struct redisReader;
 struct redisReadTask;
 struct redisReplyObjectFunctions;
+// NOLINTEND(readability-identifier-naming)
 
 namespace tenure::backends::redis {
 

@@ -31,6 +31,8 @@ class RedlockBackend final : public LocksBackend<Locks, LoopBackend> {
       Deployment deployment, std::chrono::milliseconds timeout);
   /// `timeout`: limit for operations without a responsive quorum.
   RedlockBackend(Deployment deployment, std::chrono::milliseconds timeout);
+  RedlockBackend(const RedlockBackend&) = delete;
+  RedlockBackend& operator=(const RedlockBackend&) = delete;
   ~RedlockBackend() override;
 
   /// Problems of the servers and of their number that do not prevent their use. REQUIRES: open()

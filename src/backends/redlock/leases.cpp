@@ -132,12 +132,10 @@ void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> don
       renewal->add();
       extend(held, lease.ttl, RequestId{},
              [this, renewal, index, id = leases[index], request](ExtendResult extended) {
-               const auto found = leases_.find(id);
                // A hold that was released in between is not lost.
-               const bool is_held = found != leases_.end() && found->second.holds.contains(request);
-               if (is_held && extended == ExtendResult::lost) {
+               if (is_held(id, request) && extended == ExtendResult::lost) {
                  mark_lost(*renewal, index);
-               } else if (is_held && extended == ExtendResult::unknown) {
+               } else if (is_held(id, request) && extended == ExtendResult::unknown) {
                  renewal->fail(no_quorum_error());
                }
                renewal->part_done();
@@ -145,6 +143,11 @@ void Locks::renew(const std::vector<LeaseId>& leases, Backend::Done<Renewed> don
     }
   }
   renewal->part_done();
+}
+
+bool Locks::is_held(LeaseId lease, RequestId request) const {
+  const auto found = leases_.find(lease);
+  return found != leases_.end() && found->second.holds.contains(request);
 }
 
 void Locks::set_ttl(const TtlRequest& request, Backend::Done<void> done) {

@@ -237,6 +237,8 @@ class Locks {
               std::move_only_function<void(ExtendResult)> done);
   /// Votes again on a server that lost the vote of a hold.
   void restore_vote(const Extension& extension, std::size_t server);
+  /// Whether the lease still has the hold that this request began.
+  [[nodiscard]] bool is_held(LeaseId lease, RequestId request) const;
   /// Forgets a lease, whose holds end at their TTL.
   void untrack(LeaseId id);
   /// Releases a hold on all servers.

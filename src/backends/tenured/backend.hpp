@@ -25,6 +25,8 @@ class TenuredBackend final : public LoopBackend {
   /// `timeout`.
   [[nodiscard]] static Result<std::unique_ptr<TenuredBackend>> open(
       Servers servers, std::string client, std::chrono::milliseconds timeout);
+  TenuredBackend(const TenuredBackend&) = delete;
+  TenuredBackend& operator=(const TenuredBackend&) = delete;
   ~TenuredBackend() override;
 
   [[nodiscard]] Capabilities capabilities() const noexcept override;

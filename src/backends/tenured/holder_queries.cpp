@@ -39,6 +39,7 @@ void HolderQueries::disconnected() {
 void HolderQueries::send_all() {
   // A copy, because a reply that arrives at once changes `pending_`.
   std::vector<std::pair<Id, std::string>> requests;
+  requests.reserve(pending_.size());
   for (const auto& [id, query] : pending_) {
     requests.emplace_back(id, query.name);
   }
@@ -69,6 +70,18 @@ void HolderQueries::send(Id id, const std::string& name) {
       });
 }
 
+void HolderQueries::retry_later() {
+  if (std::exchange(is_retry_due_, true)) {
+    return;
+  }
+  retry_timer_.expires_after(retry_after);
+  retry_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled && std::exchange(is_retry_due_, false) && channel_) {
+      send_all();
+    }
+  });
+}
+
 void HolderQueries::completed(Id id, const grpc::Status& status, const v1::ListResponse& answer) {
   const auto it = pending_.find(id);
   if (it == pending_.end()) {
@@ -78,14 +91,7 @@ void HolderQueries::completed(Id id, const grpc::Status& status, const v1::ListR
   if (!status.ok() && error == Errc::unavailable) {
     // The server lost the leadership, so a new connection follows, or its leadership is not
     // confirmed.
-    if (!std::exchange(is_retry_due_, true)) {
-      retry_timer_.expires_after(retry_after);
-      retry_timer_.async_wait([this](const boost::system::error_code& cancelled) {
-        if (!cancelled && std::exchange(is_retry_due_, false) && channel_) {
-          send_all();
-        }
-      });
-    }
+    retry_later();
     return;
   }
   auto query = std::move(it->second);

@@ -50,6 +50,8 @@ class HolderQueries {
   void send_all();
   /// Completes a query, or schedules a retry if the server does not lead.
   void completed(Id id, const grpc::Status& status, const v1::ListResponse& answer);
+  /// Sends all queries again after a pause, unless that is scheduled already.
+  void retry_later();
 
   /// Current channel; null: not connected.
   std::shared_ptr<grpc::Channel> channel_;
