@@ -200,6 +200,13 @@ class Run:
             for tail in tails.values():
                 tail.file.close()
 
+    def wait_for_grants(self, count):
+        """Waits until the clients were granted this many locks, on a machine of any speed."""
+        granted = re.compile(rb'"kind": ?"granted"')
+        eventually(lambda: sum(len(granted.findall(path.read_bytes()))
+                               for path in self.folder.glob("*.jsonl")) >= count,
+                   f"{count} locks are granted")
+
     def collect(self):
         """Merges all history files in the order of time."""
         events = [json.loads(line) for path in sorted(self.folder.glob("*.jsonl"))

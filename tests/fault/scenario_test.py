@@ -17,6 +17,8 @@ class Scenario(unittest.TestCase):
         with Run(SEED, size, command=command, **options) as run:
             for name in names:
                 run.inject(name, seconds)
+            # A few more than demanded below: the report omits requests of clients that ended.
+            run.wait_for_grants(60)
             report = run.finish()
             print(report.text(), flush=True)
             self.assertGreater(report.kinds["granted"], 50)
